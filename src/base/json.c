@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/json.h"
+
+#include "base/json_scan.h"
+
+#include <errno.h>
+#include <math.h>
+
+/* The largest whole number below which every integer is a double and cJSON prints all its digits. */
+#define EXACT_MAX 999999999999999LL
+
+/* Turns marked strings back: into literals, or into the genuine strings that they were. Depth is bounded by
+ * the scan. */
+static void unmark(cJSON *node)
+{
+    for (; node; node = node->next) {
+        if (node->string && node->string[0] == JSON_MARK)
+            memmove(node->string, node->string + 1, strlen(node->string));
+        if (cJSON_IsString(node) && node->valuestring[0] == JSON_MARK) {
+            bool number = node->valuestring[1] == JSON_MARK_NUMBER;
+            size_t skip = number ? 2 : 1;
+            memmove(node->valuestring, node->valuestring + skip, strlen(node->valuestring) - skip + 1);
+            if (number)
+                node->type = (node->type & ~0xFF) | cJSON_Raw;
+        }
+        if (node->child)
+            unmark(node->child);
+    }
+}
+
+int json_parse(const char *text, size_t length, cJSON **ret_tree, struct error **err)
+{
+    PRE(text && ret_tree);
+    /* A marked number grows by nine bytes and has at least one byte ("[-0,-0"): ten times is a true bound. */
+    CLEANUP_BUF struct buf strict = BUF_INIT(length * 10 + 16);
+    bool marked = false;
+    int result = json_scan(text, length, JSON_DEPTH_MAX, &strict, &marked, err);
+    if (result < 0)
+        return result;
+    cJSON *tree = cJSON_ParseWithLengthOpts(buf_text(&strict), strict.length + 1, NULL, 1);
+    if (!tree)
+        return error_set(err, ERROR_INVALID, "not valid JSON");
+    if (marked)
+        unmark(tree);
+    *ret_tree = tree;
+    return 0;
+}
+
+char *json_print(const cJSON *tree)
+{
+    PRE(tree);
+    char *text = cJSON_PrintUnformatted(tree);
+    ENSURE(text);
+    return text;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    return strcmp((*(cJSON *const *)a)->string, (*(cJSON *const *)b)->string);
+}
+
+static void sort_members(cJSON *object)
+{
+    size_t count = (size_t)cJSON_GetArraySize(object);
+    if (count < 2)
+        return;
+    CLEANUP_FREE cJSON **members = xreallocarray(NULL, count, sizeof(cJSON *));
+    size_t i = 0;
+    cJSON *member;
+    cJSON_ArrayForEach (member, object)
+        members[i++] = member;
+    qsort(members, count, sizeof(members[0]), compare_keys);
+    for (i = 0; i < count; i++) {
+        members[i]->next = i + 1 < count ? members[i + 1] : NULL;
+        members[i]->prev = i > 0 ? members[i - 1] : members[count - 1];
+    }
+    object->child = members[0];
+}
+
+static void sort_tree(cJSON *tree)
+{
+    if (cJSON_IsObject(tree))
+        sort_members(tree);
+    cJSON *child;
+    cJSON_ArrayForEach (child, tree)
+        sort_tree(child);
+}
+
+char *json_print_sorted(const cJSON *tree)
+{
+    CLEANUP_JSON cJSON *copy = json_copy(tree);
+    sort_tree(copy);
+    return json_print(copy);
+}
+
+cJSON *json_get(const cJSON *object, const char *key)
+{
+    return cJSON_IsObject(object) ? cJSON_GetObjectItemCaseSensitive(object, key) : NULL;
+}
+
+static cJSON *walk(const cJSON *object, va_list keys)
+{
+    cJSON *node = (cJSON *)object;
+    for (const char *key = va_arg(keys, const char *); key && node; key = va_arg(keys, const char *))
+        node = json_get(node, key);
+    return node;
+}
+
+cJSON *json_path(const cJSON *object, ...)
+{
+    va_list keys;
+    va_start(keys, object);
+    cJSON *node = walk(object, keys);
+    va_end(keys);
+    return node;
+}
+
+const char *json_path_str(const cJSON *object, ...)
+{
+    va_list keys;
+    va_start(keys, object);
+    cJSON *node = walk(object, keys);
+    va_end(keys);
+    return cJSON_IsString(node) ? node->valuestring : NULL;
+}
+
+const char *json_str(const cJSON *object, const char *key)
+{
+    cJSON *node = json_get(object, key);
+    return cJSON_IsString(node) ? node->valuestring : NULL;
+}
+
+bool json_node_int64(const cJSON *node, int64_t *ret)
+{
+    if (cJSON_IsRaw(node)) {
+        char *end;
+        errno = 0;
+        long long number = strtoll(node->valuestring, &end, 10);
+        if (errno || *end || end == node->valuestring)
+            return false;
+        *ret = number;
+        return true;
+    }
+    if (!cJSON_IsNumber(node) || fabs(node->valuedouble) > (double)EXACT_MAX ||
+        node->valuedouble != floor(node->valuedouble))
+        return false;
+    *ret = (int64_t)node->valuedouble;
+    return true;
+}
+
+bool json_int64(const cJSON *object, const char *key, int64_t *ret)
+{
+    return json_node_int64(json_get(object, key), ret);
+}
+
+int64_t json_int64_or(const cJSON *object, const char *key, int64_t fallback)
+{
+    int64_t number;
+    return json_int64(object, key, &number) ? number : fallback;
+}
+
+bool json_bool_or(const cJSON *object, const char *key, bool fallback)
+{
+    cJSON *node = json_get(object, key);
+    return cJSON_IsBool(node) ? cJSON_IsTrue(node) : fallback;
+}
+
+static cJSON *or_die(cJSON *node)
+{
+    ENSURE(node);
+    return node;
+}
+
+cJSON *json_new_object(void)
+{
+    return or_die(cJSON_CreateObject());
+}
+
+cJSON *json_new_array(void)
+{
+    return or_die(cJSON_CreateArray());
+}
+
+cJSON *json_new_str(const char *text)
+{
+    PRE(text);
+    return or_die(cJSON_CreateString(text));
+}
+
+cJSON *json_new_int64(int64_t number)
+{
+    if (number >= -EXACT_MAX && number <= EXACT_MAX)
+        return or_die(cJSON_CreateNumber((double)number));
+    CLEANUP_FREE char *text = xasprintf("%lld", (long long)number);
+    return or_die(cJSON_CreateRaw(text));
+}
+
+cJSON *json_copy(const cJSON *tree)
+{
+    PRE(tree);
+    return or_die(cJSON_Duplicate(tree, 1));
+}
+
+void json_add_item(cJSON *object, const char *key, cJSON *item)
+{
+    PRE(object && item && !json_get(object, key));
+    ENSURE(cJSON_AddItemToObject(object, key, item));
+}
+
+cJSON *json_add_object(cJSON *object, const char *key)
+{
+    cJSON *item = json_new_object();
+    json_add_item(object, key, item);
+    return item;
+}
+
+cJSON *json_add_array(cJSON *object, const char *key)
+{
+    cJSON *item = json_new_array();
+    json_add_item(object, key, item);
+    return item;
+}
+
+void json_add_str(cJSON *object, const char *key, const char *text)
+{
+    json_add_item(object, key, json_new_str(text));
+}
+
+void json_add_int64(cJSON *object, const char *key, int64_t number)
+{
+    json_add_item(object, key, json_new_int64(number));
+}
+
+void json_add_bool(cJSON *object, const char *key, bool value)
+{
+    json_add_item(object, key, or_die(cJSON_CreateBool(value)));
+}
+
+void json_append_item(cJSON *array, cJSON *item)
+{
+    ENSURE(cJSON_AddItemToArray(array, item));
+}
+
+void json_append_str(cJSON *array, const char *text)
+{
+    json_append_item(array, json_new_str(text));
+}
+
+void json_append_int64(cJSON *array, int64_t number)
+{
+    json_append_item(array, json_new_int64(number));
+}
+
+void json_set_item(cJSON *object, const char *key, cJSON *item)
+{
+    PRE(cJSON_IsObject(object) && item);
+    if (json_get(object, key))
+        ENSURE(cJSON_ReplaceItemInObjectCaseSensitive(object, key, item));
+    else
+        json_add_item(object, key, item);
+}
+
+void json_set_str(cJSON *object, const char *key, const char *text)
+{
+    json_set_item(object, key, json_new_str(text));
+}
+
+cJSON *json_ensure_object(cJSON *object, const char *key)
+{
+    cJSON *item = json_get(object, key);
+    if (cJSON_IsObject(item))
+        return item;
+    item = json_new_object();
+    json_set_item(object, key, item);
+    return item;
+}
+
+void json_remove(cJSON *object, const char *key)
+{
+    if (cJSON_IsObject(object))
+        cJSON_DeleteItemFromObjectCaseSensitive(object, key);
+}
+
+static bool objects_equal(const cJSON *a, const cJSON *b)
+{
+    if (cJSON_GetArraySize(a) != cJSON_GetArraySize(b))
+        return false;
+    cJSON *member;
+    cJSON_ArrayForEach (member, a) {
+        if (!json_equal(member, json_get(b, member->string)))
+            return false;
+    }
+    return true;
+}
+
+static bool arrays_equal(const cJSON *a, const cJSON *b)
+{
+    const cJSON *left = a->child;
+    const cJSON *right = b->child;
+    for (; left && right; left = left->next, right = right->next)
+        if (!json_equal(left, right))
+            return false;
+    return !left && !right;
+}
+
+bool json_equal(const cJSON *a, const cJSON *b)
+{
+    if (!a || !b)
+        return a == b;
+    if ((a->type & 0xFF) != (b->type & 0xFF))
+        return false;
+    if (cJSON_IsObject(a))
+        return objects_equal(a, b);
+    if (cJSON_IsArray(a))
+        return arrays_equal(a, b);
+    if (cJSON_IsNumber(a))
+        return a->valuedouble == b->valuedouble;
+    if (cJSON_IsString(a) || cJSON_IsRaw(a))
+        return strcmp(a->valuestring, b->valuestring) == 0;
+    return true;
+}
+
+void json_delete(cJSON *tree)
+{
+    cJSON_Delete(tree);
+}

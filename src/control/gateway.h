@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The only code that writes to a cluster. A step's intent is on disk before its request leaves; its outcome is
+ * journaled after the answer; what is in doubt is resolved by reading the API server, never by guessing. At most one
+ * step is open an object. A write without its preconditions does not leave.
+ *
+ *   submitted --commit--> durable --last-moment hook--> left --answer--> applied | rejected
+ *       |                    |                            |
+ *       |                    +--hook not called--> not_sent
+ *       |                                                 +--409, 404, 422 uid, 408, 5xx, none--> in doubt
+ *   in doubt --read--> applied | overtaken | rejected | absent
+ *                      open --submitted again (same fingerprint)--> sent again, same bytes, next attempt
+ *                      open --no longer wanted--> block, then absent
+ */
+#pragma once
+
+#include "control/step.h"
+#include "journal/journal.h"
+
+struct gateway;
+
+struct gateway_options {
+    struct env *env;
+    struct kube_client *client;
+    struct journal *journal;
+    const char *field_manager; /* "neoset" */
+    /* Asked at the last moment before the bytes leave: do we still lead? NULL: always. */
+    bool (*may_write)(void *context);
+    /* How long the lease is still surely ours; bounds the write's timeout. NULL: unbounded. */
+    int64_t (*lease_left_us)(void *context);
+    /* An open step's fate changed outside a submit (recovery, late answers): wake the operation's object. */
+    void (*wake)(void *context, enum kube_resource resource, const char *namespace, const char *name);
+    void *context;
+};
+
+struct gateway *gateway_make(const struct gateway_options *options);
+void gateway_free(struct gateway *gateway);
+
+/* Takes request over. 0: accepted (an intent was appended, or an open step in doubt is sent again);
+ * -ERROR_CONFLICT: another step is open on this object; -ERROR_REFUSED: not now (journal slow or full, stopping, not
+ * leading, horizon after a replaced journal); nothing was appended then. done is called once, from the loop, with an
+ * outcome; and before that once with JOURNAL_UNKNOWN each time the step falls in doubt. */
+int gateway_submit(struct gateway *gateway, struct step_request *request, step_done *done, void *context);
+
+/* A step is open on this object (submitted, under way or in doubt). */
+bool gateway_is_open(const struct gateway *gateway, enum kube_resource resource, const char *namespace,
+                     const char *name);
+/* A step that lowers availability of this operation's object is open (journal.md, In doubt, rule 7). */
+bool gateway_lowers_availability(const struct gateway *gateway, enum kube_resource operation_resource,
+                                 const char *namespace, const char *name);
+/* After a full turn of planning for one operation object: steps of it that are in doubt with verdict open, and that the
+ * turn did not submit again, are made impossible by a `block` step and closed. */
+void gateway_settle_unwanted(struct gateway *gateway, enum kube_resource operation_resource, const char *namespace,
+                             const char *name);
+/* Resolves every step that ended runs left open (at start, after the head check). went_back: they are all closed
+ * overtaken. done is called when nothing of them is undecided any more but what verdict open leaves to the plans. */
+void gateway_recover(struct gateway *gateway, bool went_back, env_callback *done, void *context);
+/* Ends an operation with an outcome ("completed", "failed", "superseded", "cancelled"); nothing when none is open. */
+void gateway_end_operation(struct gateway *gateway, const char *kind, enum kube_resource resource,
+                           const char *namespace, const char *name, const char *outcome, const char *reason);
+/* No new steps; done is called when nothing is under way any more or after timeout_us. */
+void gateway_stop(struct gateway *gateway, int64_t timeout_us, env_callback *done, void *context);
+
+struct gateway_metrics {
+    int64_t submitted, sent, applied, rejected, in_doubt, resent, not_sent;
+    int parked;
+};
+void gateway_metrics_get(const struct gateway *gateway, struct gateway_metrics *ret);

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The journal's only writer: opens and locks the file, appends entries, commits them on the environment's worker, keeps
+ * what is open (steps, operations, waits) in memory. What is on disk is never changed. The loop never waits for the
+ * disk: appended entries become durable later, and journal_when_durable() says when. What is in memory as "open" moves
+ * at append; what is *acted on* must wait for durability: the gateway sees to that.
+ * Knows nothing of Kubernetes: objects are names. */
+#pragma once
+
+#include "base/json.h"
+#include "env/env.h"
+#include "journal/entry.h"
+
+struct journal;
+
+struct journal_options {
+    const char *path;
+    const char *identity;    /* who we are (pod or host name), for the start entry */
+    const char *version;     /* program version, for the start entry */
+    int64_t retention_us;    /* entries older are pruned; 0: keep */
+    int64_t retention_bytes; /* file size limit; 0: none */
+    int64_t renew_deadline_us; /* a commit slower than a third of it turns the journal SLOW; 0: 15 s */
+    bool unsafe_file_system; /* --journal-unsafe-fs */
+    const char *vfs;         /* SQLite VFS by name, for tests; NULL: the default */
+};
+
+enum journal_health {
+    JOURNAL_WELL,
+    JOURNAL_SLOW, /* a commit takes longer than a third of the renew deadline: no new intents */
+    JOURNAL_FULL, /* no space: nothing is sent; tried again by itself */
+    JOURNAL_DEAD, /* any other error: the process must end; journal_problem() says why */
+};
+
+/* A step with an intent and no outcome. Strings live until the step is closed. */
+struct journal_open_step {
+    int64_t seq;       /* its intent */
+    int64_t operation;
+    int64_t run;       /* run that wrote the intent */
+    const char *nonce; /* nonce of that run: the step's key is <nonce>-<seq> */
+    const char *action;
+    const char *object;
+    const char *namespace;
+    const char *name;
+    const char *uid;
+    const char *version;
+    const char *detail;
+    int unknowns;      /* `unknown` entries so far: the next attempt is this + 1 */
+    int64_t last_at_us; /* wall time of its newest entry: it may have left until then (of an ended run: the run's last entry) */
+};
+
+struct journal_open_operation {
+    int64_t seq;
+    const char *action; /* kind of operation: "rollout", "scale" ... */
+    const char *object;
+    const char *namespace;
+    const char *name;
+    const char *come_from;
+    const char *go_to;
+    int64_t begun_us;
+};
+
+/* Opens, creates or migrates the file; takes the lock; writes the `start` entry (durable on return). Blocks: only at
+ * start. Errors: LOCKED (names the holder), UNSUPPORTED (newer file, another application's, network file system),
+ * CORRUPT, FORBIDDEN, NO_SPACE, INVALID (a directory): each a sentence that says what to do. */
+int journal_open(struct env *env, const struct journal_options *options, struct journal **ret, struct error **err);
+/* Commits what is pending with a `stop` entry whose reason is given (NULL: none, as after a crash), closes, unlocks. */
+void journal_close(struct journal *journal, const char *stop_reason);
+
+/* This run's nonce: 16 hexadecimal digits. The file's id: 32. */
+const char *journal_nonce(const struct journal *journal);
+const char *journal_id(const struct journal *journal);
+/* The nonce of the run before this one, or NULL: its lease need not be waited out, since we hold the lock. */
+const char *journal_previous_nonce(const struct journal *journal);
+int64_t journal_run(const struct journal *journal);
+/* Highest epoch ever written. The next entries carry what journal_set_epoch sets; it never falls. */
+int64_t journal_epoch(const struct journal *journal);
+void journal_set_epoch(struct journal *journal, int64_t epoch);
+
+/* Appends one entry: seq, form, run, epoch, at_us, mono_us, hash are filled in here, the rest is copied from *entry.
+ * `begin` and `intent` get operation/step = their own seq. Checks what the file's CHECKs would refuse by assertion.
+ * Returns the seq. Nothing is written yet. */
+int64_t journal_append(struct journal *journal, const struct journal_entry *entry);
+/* As above, for an intent whose exact bytes may be kept (patches): makes salt and digest and keeps the body.
+ * keep false: the digest only (creates, applies). */
+int64_t journal_append_intent(struct journal *journal, const struct journal_entry *entry, const void *body,
+                              size_t body_length, bool keep);
+/* The seq that the next append will get: keys are made of it. */
+int64_t journal_next_seq(const struct journal *journal);
+/* Hands what was appended to the worker as soon as it is free: one transaction, one sync. */
+void journal_commit(struct journal *journal);
+/* The same, but it may wait up to 200 ms for company (outcomes). */
+void journal_commit_soon(struct journal *journal);
+/* Calls back on the loop once everything up to seq is on disk (at once when it is: from the loop, not inside). In order
+ * of seq. Never when the journal died. */
+void journal_when_durable(struct journal *journal, int64_t seq, env_callback *durable, void *context);
+int64_t journal_durable_seq(const struct journal *journal);
+
+enum journal_health journal_health(const struct journal *journal);
+/* A sentence when the health is not WELL: what and what to do. */
+const char *journal_problem(const struct journal *journal);
+/* Called on the loop on each change of health. */
+void journal_on_health(struct journal *journal, env_callback *changed, void *context);
+
+/* What is open, including what was appended and is not durable yet. */
+const struct journal_open_step *journal_open_step_find(const struct journal *journal, int64_t step);
+/* The open step on an object that is not a `block`, or NULL. */
+const struct journal_open_step *journal_open_step_on(const struct journal *journal, const char *object,
+                                                     const char *namespace, const char *name);
+void journal_open_steps_each(const struct journal *journal,
+                             void (*each)(void *context, const struct journal_open_step *step), void *context);
+/* The open operation of this kind on this object, or NULL. */
+const struct journal_open_operation *journal_open_operation_find(const struct journal *journal, const char *action,
+                                                                 const char *object, const char *namespace,
+                                                                 const char *name);
+void journal_open_operations_each(const struct journal *journal,
+                                  void (*each)(void *context, const struct journal_open_operation *operation),
+                                  void *context);
+
+/* Waits, as budgets (journal.md, "Waiting is journaled too"). A wait is known by object and action; begin is idempotent
+ * while it is open. Time spent is summed on the boot clock inside a run; across runs the gap counts as wall time,
+ * never negative, not while held. */
+int64_t journal_wait_begin(struct journal *journal, int64_t operation, const char *action, const char *object,
+                           const char *namespace, const char *name, int64_t budget_us, const char *reason);
+/* The open wait's seq, or 0. */
+int64_t journal_wait_find(const struct journal *journal, const char *action, const char *object,
+                          const char *namespace, const char *name);
+void journal_wait_hold(struct journal *journal, int64_t wait, const char *reason);
+void journal_wait_go(struct journal *journal, int64_t wait);
+/* outcome: "done", "expired", "dropped" ... */
+void journal_wait_end(struct journal *journal, int64_t wait, const char *outcome);
+int64_t journal_wait_spent_us(const struct journal *journal, int64_t wait);
+int64_t journal_wait_budget_us(const struct journal *journal, int64_t wait);
+bool journal_wait_is_held(const struct journal *journal, int64_t wait);
+/* Spent ≥ budget, not held, and at least 60 s since first_seen_boot_us (the first observation of this run). */
+bool journal_wait_is_expired(const struct journal *journal, int64_t wait, int64_t first_seen_boot_us);
+
+/* The newest durable entry, for the Lease's annotation: {"journal_id":...,"seq":...,"hash":...}. The caller's. */
+char *journal_head_text(const struct journal *journal);
+enum journal_head_verdict {
+    JOURNAL_HEAD_GOES_ON,   /* same id, our row at that seq has that hash; or no head was published */
+    JOURNAL_HEAD_WENT_BACK, /* seq above ours */
+    JOURNAL_HEAD_FORKED,    /* another hash at that seq */
+    JOURNAL_HEAD_REPLACED,  /* another id */
+    JOURNAL_HEAD_UNREADABLE,
+};
+/* Compares a published head with this file. Reads one row: at start only. */
+enum journal_head_verdict journal_check_head(struct journal *journal, const char *head_text);
+
+/* Counters for /metrics. */
+struct journal_metrics {
+    int64_t entries, commits, commit_us_total, commit_us_max, wal_bytes, file_bytes, pruned_seq;
+    int open_steps, open_operations, open_waits;
+};
+void journal_metrics_get(const struct journal *journal, struct journal_metrics *ret);
+
+/* "3.40.1 (affected by the WAL-reset bug: yes; ...)": for --version and verify. Static storage. */
+const char *journal_library_text(void);

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The resources that neoset speaks of, and their paths. Everything is percent-encoded; nothing has a fixed size. */
+#pragma once
+
+#include "base/error.h"
+
+/* X(name, kind, group, version, plural, namespaced) */
+#define KUBE_RESOURCES(X)                                                                                              \
+    X(NEOSET, "NeoSet", "apps.neo.io", "v1alpha1", "neosets", true)                                                    \
+    X(POD, "Pod", "", "v1", "pods", true)                                                                              \
+    X(CLAIM, "PersistentVolumeClaim", "", "v1", "persistentvolumeclaims", true)                                        \
+    X(EVENT, "Event", "", "v1", "events", true)                                                                        \
+    X(REVISION, "ControllerRevision", "apps", "v1", "controllerrevisions", true)                                       \
+    X(STATEFULSET, "StatefulSet", "apps", "v1", "statefulsets", true)                                                  \
+    X(LEASE, "Lease", "coordination.k8s.io", "v1", "leases", true)                                                     \
+    X(DEFINITION, "CustomResourceDefinition", "apiextensions.k8s.io", "v1", "customresourcedefinitions", false)        \
+    X(SELF_REVIEW, "SelfSubjectAccessReview", "authorization.k8s.io", "v1", "selfsubjectaccessreviews", false)
+
+enum kube_resource {
+#define X(name, kind, group, version, plural, namespaced) KUBE_##name,
+    KUBE_RESOURCES(X)
+#undef X
+        KUBE_RESOURCE_COUNT,
+};
+
+struct kube_resource_info {
+    const char *kind;
+    const char *group; /* "" for the core group */
+    const char *version;
+    const char *plural;
+    bool namespaced;
+};
+
+const struct kube_resource_info *kube_resource_info(enum kube_resource resource);
+/* By kind, plural, or the singular lower-case kind, and "neo"; -ERROR_NOT_FOUND. */
+int kube_resource_by_name(const char *name, enum kube_resource *ret);
+/* "apps/v1", or "v1" for the core group; the caller's. */
+char *kube_resource_api_version(enum kube_resource resource);
+
+/* One object, by name. Strings are borrowed. */
+struct kube_ref {
+    enum kube_resource resource;
+    const char *namespace; /* NULL or "" for cluster-scoped */
+    const char *name;
+};
+
+/* "/apis/apps/v1/namespaces/NS/controllerrevisions[/NAME[/SUBRESOURCE]]"; namespace NULL: all namespaces. The
+ * caller's. */
+char *kube_path(enum kube_resource resource, const char *namespace, const char *name, const char *subresource);
+/* Appends ?name=value or &name=value, encoded, to *path. */
+void kube_path_add_query(char **path, const char *name, const char *value);
+/* RFC 3986 unreserved characters stay; the caller's. */
+char *kube_percent_encode(const char *text);

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Keeps one collection in view for ever: lists in chunks (limit, continue), watches with bookmarks, resumes at the
+ * last resourceVersion, relists on 410, backs off with jitter, notices a frozen stream and takes a fresh connection.
+ * Holds no objects itself: it hands each one to its owner, who keeps small facts. Never writes. */
+#pragma once
+
+#include "kube/client.h"
+
+struct kube_watch;
+
+struct kube_watch_spec {
+    enum kube_resource resource;
+    const char *namespace;      /* NULL: all */
+    const char *label_selector; /* NULL: none */
+    unsigned page_limit;        /* objects a list page; 0: 500 */
+};
+
+enum kube_watch_state {
+    KUBE_WATCH_LISTING,
+    KUBE_WATCH_FRESH, /* listed and streaming */
+    KUBE_WATCH_STALE, /* the stream is gone or frozen; reason says why */
+};
+
+struct kube_watch_callbacks {
+    /* A full list begins: what is not seen between list_begin and list_end is gone. */
+    void (*list_begin)(void *context);
+    void (*list_end)(void *context);
+    /* One object, from a list page or an ADDED/MODIFIED line; borrowed for the call. */
+    void (*object)(void *context, const cJSON *object);
+    void (*deleted)(void *context, const cJSON *last_state);
+    /* reason: a sentence (e.g. names the missing definition or the missing permission), or NULL. Optional. */
+    void (*state)(void *context, enum kube_watch_state state, const char *reason);
+};
+
+struct kube_watch *kube_watch_start(struct kube_client *client, const struct kube_watch_spec *spec,
+                                    const struct kube_watch_callbacks *callbacks, void *context);
+void kube_watch_stop(struct kube_watch *watch);
+bool kube_watch_is_fresh(const struct kube_watch *watch);
