@@ -25,8 +25,9 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wformat=2 -Wundef -Wstrict-prot
 CPPFLAGS += -D_GNU_SOURCE -Isrc -Itools -I$(BUILD)/gen
 CFLAGS ?= -O2 -g
 ALL_CFLAGS = -std=gnu17 $(WARNINGS) -fno-strict-aliasing -fstack-protector-strong $(CFLAGS) $(SAN_FLAGS) $(VARIANT_FLAGS) \
-             $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null | sed 's/-I/-isystem /g')
-LDLIBS = $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm -lpthread
+             $(PACKAGE_CFLAGS)
+PACKAGE_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null | sed 's/-I/-isystem /g')
+LDLIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm -lpthread
 LDFLAGS += -Wl,--as-needed
 # -Wnull-dereference follows paths that sanitizer instrumentation makes up.
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all -Wno-null-dereference)
@@ -100,6 +101,97 @@ FORCE:
 
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+
+# --- checks ----------------------------------------------------------------------------------------------------
+# What people type (check, demo, lint, bench, fuzz) first asks tools/deps for missing packages, then runs in a second make
+# that finds them.
+.PHONY: deps
+deps: ## install what is missing (apt as root or with sudo), else print the line to type
+	@tools/deps build
+
+define with_deps
+	@tools/deps $(1)
+	@$(MAKE) --no-print-directory -j$(JOBS) $(2)
+endef
+JOBS ?= $(shell nproc)
+
+.PHONY: check check-now
+check: ## build and run every test that needs no cluster and no root (SAN=address,undefined for sanitizers)
+	$(call with_deps,build,check-now)
+check-now: all tests $(if $(SAN)$(VARIANT),,crash-build)
+	@tests/run --build $(BUILD) $(CHECK_ARGS)
+
+.PHONY: crash-build nojournal-build
+crash-build:
+	@$(MAKE) --no-print-directory VARIANT=crash build/$(notdir $(CC))-crash/neoset-controller
+nojournal-build:
+	@$(MAKE) --no-print-directory VARIANT=nojournal build/$(notdir $(CC))-nojournal/neoset-controller
+
+.PHONY: replay
+replay: $(BUILD)/replay ## run the completion rule over the traces of TRACES=DIR (default: those of a real kubelet)
+	@$(BUILD)/replay $(or $(TRACES),tests/replay/traces)
+
+.PHONY: lint
+lint: ## floors, seam, formatting, clang-tidy, cppcheck, shellcheck, and a planted breach for each
+	$(call with_deps,lint,lint-now)
+lint-now: $(GENERATED)
+	@tools/lint/all
+	@tests/lint/run
+
+.PHONY: format
+format: ## let clang-format rewrite the sources
+	@tools/lint/format --fix
+
+.PHONY: demo
+demo: ## the main job on the embedded API server, the controller killed in the middle (CLUSTER=real: on a real one)
+	$(call with_deps,build,all crash-build)
+	@tools/demo $(if $(filter real,$(CLUSTER)),--real)
+
+.PHONY: e2e e2e-node
+e2e: ## the same on a real kube-apiserver, controller-manager and etcd (built once, several minutes)
+	$(call with_deps,build,all)
+	@tests/e2e/run
+e2e-node: ## the same on a real kubelet and containerd (root; says so and skips where it may not run)
+	$(call with_deps,build,all)
+	@tests/e2e/run-node
+
+.PHONY: bench
+bench: ## measure and print the figures as a table
+	$(call with_deps,build,all tests benches nojournal-build)
+	@tests/bench/run --build $(BUILD)
+
+BENCH_SOURCES := $(wildcard tests/bench/*.c)
+BENCHES := $(patsubst %.c,$(BUILD)/%,$(BENCH_SOURCES))
+.PHONY: benches
+benches: $(BENCHES)
+$(BENCHES): $(BUILD)/%: $(BUILD)/obj/%.o $(TEST_LIBRARY) $(KUBESIM_LIBRARY) $(LIBRARY)
+	$(link)
+
+# Fuzzers: one program a floor, the parser chosen by FUZZ_MODE. FUZZ_SECONDS is for each parser.
+FUZZ_SECONDS ?= 10
+.PHONY: fuzz fuzzers
+fuzz: ## fuzz every parser for FUZZ_SECONDS (default 10) each, with clang
+	$(call with_deps,lint,fuzz-now CC=clang SAN=fuzzer-no-link$(comma)address$(comma)undefined)
+fuzz-now: $(patsubst %.c,$(BUILD)/%,$(FUZZ_SOURCES))
+	@tests/fuzz/run --build $(BUILD) --seconds $(FUZZ_SECONDS)
+$(patsubst %.c,$(BUILD)/%,$(FUZZ_SOURCES)): EXTRA_LIBS := -fsanitize=fuzzer
+$(patsubst %.c,$(BUILD)/%,$(FUZZ_SOURCES)): $(BUILD)/%: $(BUILD)/obj/%.o $(LIBRARY)
+	$(link)
+
+# --- installing ------------------------------------------------------------------------------------------------
+.PHONY: install uninstall
+install: all ## install below PREFIX (default /usr/local), honours DESTDIR
+	@install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(PREFIX)/share/neoset' '$(DESTDIR)$(PREFIX)/share/man/man1'
+	@install -m 0755 $(PROGRAMS:%=$(BUILD)/%) '$(DESTDIR)$(PREFIX)/bin/'
+	@ln -sf neosetctl '$(DESTDIR)$(PREFIX)/bin/kubectl-neoset'
+	@install -m 0644 deploy/*.yaml '$(DESTDIR)$(PREFIX)/share/neoset/'
+	@for program in $(PROGRAMS); do $(BUILD)/$$program --help-man > "$(BUILD)/$$program.1"; \
+	    install -m 0644 "$(BUILD)/$$program.1" '$(DESTDIR)$(PREFIX)/share/man/man1/'; done
+	@echo "installed below $(DESTDIR)$(PREFIX)"
+uninstall: ## remove what install put there
+	@rm -f $(PROGRAMS:%='$(DESTDIR)$(PREFIX)/bin/%') '$(DESTDIR)$(PREFIX)/bin/kubectl-neoset' \
+	    $(PROGRAMS:%='$(DESTDIR)$(PREFIX)/share/man/man1/%.1')
+	@rm -rf '$(DESTDIR)$(PREFIX)/share/neoset'
 
 .PHONY: clean
 clean: ## remove everything that was built
