@@ -6,6 +6,7 @@
 
 /* A hundred years. */
 #define DURATION_MAX_US (36500LL * 86400 * US_PER_S)
+#define DAYS_SHOWN_MAX 9999999LL
 
 /* Days since 1970-01-01 of a proleptic Gregorian date (Howard Hinnant's days_from_civil). */
 static int64_t days_of_date(int64_t year, unsigned month, unsigned day)
@@ -202,6 +203,9 @@ int duration_parse(const char *text, int64_t *ret_us, struct error **err)
 void duration_format(int64_t duration_us, char text[static TIME_TEXT_SIZE])
 {
     const char *sign = duration_us < 0 ? "-" : "";
+    /* Days have seven digits at most, which also keeps the smallest number of all from overflowing. */
+    duration_us =
+        MAX(-DAYS_SHOWN_MAX * 86400 * US_PER_S, MIN(duration_us, DAYS_SHOWN_MAX * 86400 * US_PER_S));
     int64_t us = duration_us < 0 ? -duration_us : duration_us;
     int64_t seconds = us / US_PER_S;
     if (us < US_PER_S)
@@ -213,6 +217,5 @@ void duration_format(int64_t duration_us, char text[static TIME_TEXT_SIZE])
     else if (seconds < 86400)
         snprintf(text, TIME_TEXT_SIZE, "%s%dh%02dm", sign, (int)(seconds / 3600), (int)(seconds / 60 % 60));
     else
-        snprintf(text, TIME_TEXT_SIZE, "%s%dd%dh", sign, (int)MIN(seconds / 86400, 99999999),
-                 (int)(seconds / 3600 % 24));
+        snprintf(text, TIME_TEXT_SIZE, "%s%dd%dh", sign, (int)(seconds / 86400), (int)(seconds / 3600 % 24));
 }

@@ -7,8 +7,8 @@
 #include <sys/random.h>
 #include <time.h>
 
-/* SQLite's page cache lies at the top of the heap; without this glibc gives it back and takes it again at every
- * transaction (measured: 36,000 brk calls for 40,000 entries, three times slower). */
+/* SQLite's page cache lies at the top of the heap; without this glibc gives it back and takes it again at
+ * every transaction (measured: 36,000 brk calls for 40,000 entries, three times slower). */
 enum { TRIM_THRESHOLD_BYTES = 8 << 20 };
 
 static int64_t clock_us(clockid_t clock)
@@ -93,22 +93,18 @@ static void on_timer(uv_timer_t *uv)
     fire(context);
 }
 
-/* Fires the timers that were immediate when this turn began; those they start wait for the next one, so that a chain
- * of them never starves the rest of the loop (it would with a zero libuv timer). */
+/* Fires the timers that were immediate when this turn began; those they start wait for the next one, so that
+ * a chain of them never starves the rest of the loop (it would with a zero libuv timer). */
 static void on_idle(uv_idle_t *idle)
 {
     struct real *real = idle->data;
-    struct env_timer *last = real->immediate ? real->immediate->prev : NULL;
-    while (real->immediate) {
+    real->turn++;
+    while (real->immediate && real->immediate->turn < real->turn) {
         struct env_timer *timer = real->immediate;
-        bool done = timer == last;
         env_callback *fire = timer->fire;
         void *context = timer->context;
-        /* The last of this turn may be cancelled by one before it: then its predecessor is the last. */
         forget_timer(timer);
         fire(context);
-        if (done)
-            break;
     }
     if (!real->immediate)
         uv_idle_stop(idle);
@@ -124,6 +120,7 @@ struct env_timer *real_timer_start(struct env *env, int64_t delay_us, env_callba
     timer->context = context;
     timer->immediate = delay_us <= 0;
     if (timer->immediate) {
+        timer->turn = real->turn;
         DL_APPEND(real->immediate, timer);
         ENSURE(uv_idle_start(&real->idle, on_idle) == 0);
         return timer;
@@ -140,4 +137,105 @@ void real_timer_cancel(struct env_timer *timer)
 {
     PRE(timer);
     forget_timer(timer);
+}
+
+static const char *variable(struct env *env, const char *name)
+{
+    (void)env;
+    const char *value = getenv(name);
+    return value && value[0] ? value : NULL;
+}
+
+static void on_signal(uv_signal_t *signal_handle, int number)
+{
+    (void)number;
+    struct real *real = signal_handle->data;
+    real->on_stop(real->on_stop_context);
+}
+
+static void on_stop_signal(struct env *env, env_callback *stop, void *context)
+{
+    PRE(stop);
+    static const int numbers[] = {SIGTERM, SIGINT};
+    struct real *real = real_of(env);
+    real->on_stop = stop;
+    real->on_stop_context = context;
+    for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+        ENSURE(uv_signal_start(&real->signals[i], on_signal, numbers[i]) == 0);
+}
+
+static void run(struct env *env)
+{
+    struct real *real = real_of(env);
+    while (!real->stopped)
+        uv_run(&real->loop, UV_RUN_ONCE);
+    real->stopped = false;
+}
+
+static void stop(struct env *env)
+{
+    struct real *real = real_of(env);
+    real->stopped = true;
+    uv_stop(&real->loop);
+}
+
+static void free_real(struct env *env)
+{
+    struct real *real = real_of(env);
+    /* The worker first: its running job may still use what a callback's owner holds. */
+    real_worker_free(real->worker);
+    real_http_free(real->http);
+    real_children_free(real);
+    real_listeners_free(real);
+    while (real->immediate)
+        forget_timer(real->immediate);
+    while (real->timers)
+        forget_timer(real->timers);
+    uv_close((uv_handle_t *)&real->idle, NULL);
+    for (size_t i = 0; i < ARRAY_SIZE(real->signals); i++)
+        uv_close((uv_handle_t *)&real->signals[i], NULL);
+    while (uv_loop_close(&real->loop) == UV_EBUSY)
+        uv_run(&real->loop, UV_RUN_ONCE);
+    free(real);
+}
+
+static const struct env_ops real_ops = {
+    .free = free_real,
+    .wall_us = wall_us,
+    .boot_us = boot_us,
+    .random = random_bytes,
+    .timer_start = real_timer_start,
+    .timer_cancel = real_timer_cancel,
+    .work = real_work,
+    .http_submit = real_http_submit,
+    .http_cancel = real_http_cancel,
+    .child_start = real_child_start,
+    .child_cancel = real_child_cancel,
+    .listen = real_listen,
+    .read_file = real_read_file,
+    .write_file = real_write_file,
+    .variable = variable,
+    .on_stop_signal = on_stop_signal,
+    .run = run,
+    .stop = stop,
+};
+
+struct env *env_real_make(void)
+{
+    (void)mallopt(M_TRIM_THRESHOLD,
+                  TRIM_THRESHOLD_BYTES); /* an economy; a sanitizer's malloc has no such knob */
+    /* A peer that goes away is an error code of write(), never the end of the process. */
+    ENSURE(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
+    struct real *real = xcalloc(1, sizeof(*real));
+    real->env.ops = &real_ops;
+    ENSURE(uv_loop_init(&real->loop) == 0);
+    ENSURE(uv_idle_init(&real->loop, &real->idle) == 0);
+    real->idle.data = real;
+    for (size_t i = 0; i < ARRAY_SIZE(real->signals); i++) {
+        ENSURE(uv_signal_init(&real->loop, &real->signals[i]) == 0);
+        real->signals[i].data = real;
+    }
+    real->worker = real_worker_make(real);
+    real->http = real_http_make(real);
+    return &real->env;
 }

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The listener for metrics and probes: libmicrohttpd driven by our loop through its epoll descriptor. One
+ * request a connection, 32 connections, each at most 5 s old. */
+#include "env/real.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+enum {
+    CONNECTIONS_MAX = 32,
+    AGE_MAX_S = 5,
+    CONNECTION_MEMORY = 16384,
+    BODY_MAX = 16 << 20,
+};
+static const int64_t tick_us = 1000000;
+
+struct connection {
+    int fd;
+    int64_t since_us;
+    struct connection *prev;
+    struct connection *next;
+};
+
+struct real_listener {
+    struct real *real;
+    struct MHD_Daemon *daemon;
+    uv_poll_t poll;
+    struct env_timer *tick; /* runs while there are connections */
+    struct connection *connections;
+    bool closed; /* a connection, in this run of the daemon */
+    env_listen_handler *handler;
+    void *context;
+    struct real_listener *prev;
+    struct real_listener *next;
+};
+
+static enum MHD_Result answer_text(struct MHD_Connection *connection, unsigned status, const char *type,
+                                   const char *bytes, size_t length)
+{
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(length, (void *)bytes, MHD_RESPMEM_MUST_COPY);
+    ENSURE(response);
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    /* No keep-alive: a connection is one request, so that its age bounds it. */
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    enum MHD_Result result = MHD_queue_response(connection, status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *upload,
+                                  size_t *upload_size, void **request)
+{
+    (void)version;
+    (void)upload;
+    static const char plain[] = "text/plain; charset=utf-8";
+    struct real_listener *listener = context;
+    if (*request == NULL) { /* first call: headers only */
+        *request = listener;
+        return MHD_YES;
+    }
+    *upload_size = 0;
+    bool head = strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
+    if (!head && strcmp(method, MHD_HTTP_METHOD_GET) != 0)
+        return answer_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, plain, "only GET\n",
+                           strlen("only GET\n"));
+    CLEANUP_BUF struct buf body = BUF_INIT(BODY_MAX);
+    const char *type = plain;
+    int status = listener->handler(listener->context, url, &body, &type);
+    ENSURE(status >= 200 && status <= 599);
+    return answer_text(connection, (unsigned)status, type, buf_text(&body), body.length);
+}
+
+static void on_connection(void *context, struct MHD_Connection *mhd, void **slot,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct real_listener *listener = context;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        const union MHD_ConnectionInfo *info =
+            MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+        struct connection *connection = xcalloc(1, sizeof(*connection));
+        *connection = (struct connection){.fd = info->connect_fd, .since_us = real_boot_us()};
+        DL_APPEND(listener->connections, connection);
+        *slot = connection;
+    } else if (*slot) {
+        struct connection *connection = *slot;
+        DL_DELETE(listener->connections, connection);
+        free(connection);
+        listener->closed = true;
+    }
+}
+
+static void on_tick(void *context);
+
+static void serve(struct real_listener *listener)
+{
+    listener->closed = false;
+    MHD_run(listener->daemon);
+    env_timer_cancel(&listener->real->env, &listener->tick);
+    if (!listener->connections && !listener->closed)
+        return;
+    /* Zero when libmicrohttpd has work left that its epoll descriptor does not tell of; and when a connection
+     * went: one that came while all places were taken is accepted by the next run only. */
+    MHD_UNSIGNED_LONG_LONG wait_ms;
+    int64_t wait_us = listener->closed ? 0 : tick_us;
+    if (MHD_get_timeout(listener->daemon, &wait_ms) == MHD_YES && wait_ms < (unsigned)(wait_us / 1000))
+        wait_us = (int64_t)wait_ms * 1000;
+    listener->tick = env_timer_start(&listener->real->env, wait_us, on_tick, listener);
+}
+
+/* Ends what is too old; libmicrohttpd itself only ends what is silent. */
+static void on_tick(void *context)
+{
+    struct real_listener *listener = context;
+    listener->tick = NULL;
+    int64_t oldest_us = real_boot_us() - AGE_MAX_S * 1000000LL;
+    struct connection *connection;
+    DL_FOREACH (listener->connections, connection)
+        if (connection->since_us < oldest_us)
+            shutdown(connection->fd, SHUT_RDWR);
+    serve(listener);
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+    (void)status;
+    (void)events;
+    serve(poll->data);
+}
+
+/* "ADDRESS:PORT" with a literal IPv4, [IPv6] or localhost. */
+static bool parse_address(const char *text, struct sockaddr_storage *ret)
+{
+    const char *colon = strrchr(text, ':');
+    if (!colon)
+        return false;
+    char *end;
+    errno = 0;
+    unsigned long port = strtoul(colon + 1, &end, 10);
+    if (errno || *end || end == colon + 1 || port > 65535 || colon[1] < '0' || colon[1] > '9')
+        return false;
+    CLEANUP_FREE char *host = xstrndup(text, (size_t)(colon - text));
+    size_t length = strlen(host);
+    *ret = (struct sockaddr_storage){0};
+    if (length > 2 && host[0] == '[' && host[length - 1] == ']') {
+        struct sockaddr_in6 *six = (struct sockaddr_in6 *)ret;
+        host[length - 1] = '\0';
+        six->sin6_family = AF_INET6;
+        six->sin6_port = htons((uint16_t)port);
+        return inet_pton(AF_INET6, host + 1, &six->sin6_addr) == 1;
+    }
+    struct sockaddr_in *four = (struct sockaddr_in *)ret;
+    four->sin_family = AF_INET;
+    four->sin_port = htons((uint16_t)port);
+    return inet_pton(AF_INET, strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, &four->sin_addr) == 1;
+}
+
+static struct MHD_Daemon *start_daemon(struct real_listener *listener, const struct sockaddr *address)
+{
+    return MHD_start_daemon(
+        MHD_USE_EPOLL | (address->sa_family == AF_INET6 ? MHD_USE_IPv6 : 0), 0, NULL, NULL, on_request,
+        listener, MHD_OPTION_SOCK_ADDR, address, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)AGE_MAX_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_CONNECTION, on_connection, listener, MHD_OPTION_END);
+}
+
+int real_listen(struct env *env, const char *address, env_listen_handler *handler, void *context,
+                struct error **err)
+{
+    PRE(address && handler);
+    struct sockaddr_storage parsed;
+    if (!parse_address(address, &parsed))
+        return error_set(err, ERROR_INVALID, "'%.100s' is not an address to listen on, like 127.0.0.1:8080",
+                         address);
+    struct real *real = real_of(env);
+    struct real_listener *listener = xcalloc(1, sizeof(*listener));
+    *listener = (struct real_listener){.real = real, .handler = handler, .context = context};
+    errno = 0;
+    listener->daemon = start_daemon(listener, (struct sockaddr *)&parsed);
+    if (!listener->daemon) {
+        int saved = errno;
+        free(listener);
+        return error_set_errno(err, saved ? saved : EADDRINUSE, "cannot listen on %s", address);
+    }
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(listener->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    ENSURE(uv_poll_init(&real->loop, &listener->poll, info->epoll_fd) == 0);
+    listener->poll.data = listener;
+    ENSURE(uv_poll_start(&listener->poll, UV_READABLE, on_readable) == 0);
+    DL_APPEND(real->listeners, listener);
+    return 0;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+void real_listeners_free(struct real *real)
+{
+    while (real->listeners) {
+        struct real_listener *listener = real->listeners;
+        DL_DELETE(real->listeners, listener);
+        env_timer_cancel(&real->env, &listener->tick);
+        uv_poll_stop(&listener->poll);
+        MHD_stop_daemon(listener->daemon);
+        uv_close((uv_handle_t *)&listener->poll, on_closed);
+    }
+}

@@ -1,0 +1,980 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The real transport against servers that misbehave, HTTP/1.1 without TLS. */
+#include "hostile_client.h"
+#include "hostile_server.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+/* One server and one environment a test. */
+struct scene {
+    struct env *env;
+    struct hostile_server *server;
+    struct http_server target;
+    struct http_request get;
+    struct http_request post;
+};
+
+static const char post_body[] = "{\"a\":1}";
+
+static void begin(struct scene *scene, hostile_serve *serve, const void *context)
+{
+    struct hostile_options options = {.serve = serve, .context = (void *)context};
+    scene->env = env_real_make();
+    scene->server = hostile_start(&options);
+    scene->target = (struct http_server){.base_url = hostile_url(scene->server)};
+    scene->get = heard_get(&scene->target);
+    scene->post = scene->get;
+    scene->post.method = "POST";
+    scene->post.body = post_body;
+    scene->post.body_length = strlen(post_body);
+    scene->post.once = true;
+}
+
+static void end(struct scene *scene)
+{
+    env_free(scene->env);
+    hostile_stop(scene->server);
+    http_server_done(&scene->target);
+}
+
+/* How many requests that begin with method the server got. */
+static size_t requests_of(struct scene *scene, const char *method)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < hostile_request_count(scene->server); i++) {
+        CLEANUP_FREE char *text = hostile_request(scene->server, i);
+        count += str_starts_with(text, method);
+    }
+    return count;
+}
+
+/* Sends the text in context as the answer to each request. */
+static void serve_text(struct hostile_connection *connection, void *context)
+{
+    while (hostile_read_request(connection))
+        if (!hostile_send_text(connection, context))
+            return;
+}
+
+static void serve_ok(struct hostile_connection *connection, void *context)
+{
+    (void)context;
+    while (hostile_read_request(connection))
+        if (!hostile_answer(connection, 200, "{}"))
+            return;
+}
+
+/* --- ordinary
+ * ---------------------------------------------------------------------------------------------------- */
+
+static void an_answer_is_told_with_its_headers(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene, serve_text,
+          "HTTP/1.1 429 Too Many\r\naudit-id: neo-1\r\nRETRY-AFTER: 7\r\nContent-Length: 4\r\n\r\nbusy");
+    struct heard heard;
+    heard_init(&heard, scene.env);
+    heard_ask(&heard, &scene.get);
+    assert_int_equal(heard.answer.outcome, HTTP_ANSWERED);
+    assert_int_equal(heard.answer.status, 429);
+    assert_true(heard.answer.body_whole);
+    assert_string_equal(heard.answer.body, "busy");
+    assert_string_equal(heard.answer.audit_id, "neo-1");
+    assert_int_equal(heard.answer.retry_after_us, 7000000);
+    assert_int_equal(heard.answer.code, ERROR_NONE);
+    assert_null(heard.answer.problem);
+    heard_done(&heard);
+    end(&scene);
+}
+
+static int64_t retry_after_of(const char *value)
+{
+    struct scene scene;
+    CLEANUP_FREE char *text =
+        xasprintf("HTTP/1.1 503 No\r\nRetry-After: %s\r\nContent-Length: 0\r\n\r\n", value);
+    begin(&scene, serve_text, text);
+    struct heard heard;
+    heard_init(&heard, scene.env);
+    heard_ask(&heard, &scene.get);
+    int64_t result = heard.answer.retry_after_us;
+    heard_done(&heard);
+    end(&scene);
+    return result;
+}
+
+static void retry_after_is_seconds_or_a_date(void **state)
+{
+    (void)state;
+    assert_int_equal(retry_after_of("0"), 0);
+    assert_int_equal(retry_after_of("120"), 120000000);
+    assert_int_equal(retry_after_of("99999999999999999999"), 86400LL * 1000000);
+    assert_int_equal(retry_after_of("Wed, 21 Oct 2015 07:28:00 GMT"), 0);
+    assert_int_equal(retry_after_of("Fri, 31 Dec 2999 23:59:59 GMT"), 86400LL * 1000000);
+    assert_int_equal(retry_after_of("soon"), -1);
+    assert_int_equal(retry_after_of("-5"), -1);
+}
+
+static void a_request_arrives_as_it_was_given(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene, serve_ok, NULL);
+    static const struct http_header headers[] = {
+        {"Content-Type", "application/merge-patch+json"}, {"Audit-ID", "neo-x-1"}, {"X-Empty", ""}};
+    scene.post.method = "PATCH";
+    scene.post.path = "/a/../b/%2e%2e/c?x=%20y";
+    scene.post.headers = headers;
+    scene.post.header_count = ARRAY_SIZE(headers);
+    struct heard heard;
+    heard_init(&heard, scene.env);
+    heard_ask(&heard, &scene.post);
+    assert_int_equal(heard.answer.status, 200);
+    CLEANUP_FREE char *text = hostile_request(scene.server, 0);
+    assert_non_null(strstr(text, "PATCH /a/../b/%2e%2e/c?x=%20y HTTP/1.1\r\n"));
+    assert_non_null(strstr(text, "\r\nContent-Type: application/merge-patch+json\r\n"));
+    assert_non_null(strstr(text, "\r\nAudit-ID: neo-x-1\r\n"));
+    assert_non_null(strstr(text, "\r\nX-Empty:\r\n"));
+    assert_non_null(strstr(text, "\r\nContent-Length: 7\r\n"));
+    assert_non_null(strstr(text, "\r\n\r\n{\"a\":1}"));
+    assert_null(strcasestr(text, "Expect:"));
+    assert_null(strcasestr(text, "Transfer-Encoding"));
+    heard_done(&heard);
+    end(&scene);
+}
+
+static void a_write_without_a_body_has_no_made_up_headers(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene, serve_ok, NULL);
+    scene.get.method = "DELETE";
+    scene.get.once = true;
+    struct heard heard;
+    heard_init(&heard, scene.env);
+    heard_ask(&heard, &scene.get);
+    CLEANUP_FREE char *text = hostile_request(scene.server, 0);
+    assert_true(str_starts_with(text, "DELETE /x HTTP/1.1\r\n"));
+    assert_null(strcasestr(text, "Content-Type"));
+    assert_null(strcasestr(text, "Accept-Encoding"));
+    heard_done(&heard);
+    end(&scene);
+}
+
+static void a_large_body_arrives_whole(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene, serve_ok, NULL);
+    size_t length = 1 << 20;
+    CLEANUP_FREE char *body = xmalloc(length);
+    memset(body, 'b', length);
+    scene.post.body = body;
+    scene.post.body_length = length;
+    struct heard heard;
+    heard_init(&heard, scene.env);
+    heard_ask(&heard, &scene.post);
+    CLEANUP_FREE char *text = hostile_request(scene.server, 0);
+    const char *sent = strstr(text, "\r\n\r\n") + 4;
+    assert_int_equal(strlen(sent), length);
+    assert_memory_equal(sent, body, length);
+    heard_done(&heard);
+    end(&scene);
+}
+
+static void a_connection_is_kept_and_a_fresh_one_is_made_on_demand(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene, serve_ok, NULL);
+    for (int i = 0; i < 3; i++) {
+        struct heard heard;
+        heard_init(&heard, scene.env);
+        scene.get.fresh_connection = i == 2;
+        heard_ask(&heard, &scene.get);
+        assert_int_equal(heard.answer.status, 200);
+        assert_int_equal(hostile_connection_count(scene.server), i == 2 ? 2 : 1);
+        heard_done(&heard);
+    }
+    end(&scene);
+}
+
+static void each_pool_has_its_own_connections(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene, serve_ok, NULL);
+    for (int pool = 0; pool < HTTP_POOL_COUNT; pool++) {
+        struct heard heard;
+        heard_init(&heard, scene.env);
+        scene.get.pool = (enum http_pool)pool;
+        heard_ask(&heard, &scene.get);
+        heard_done(&heard);
+    }
+    assert_int_equal(hostile_connection_count(scene.server), HTTP_POOL_COUNT);
+    end(&scene);
+}
+
+static void a_redirect_is_an_answer(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene, serve_text, "HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n");
+    struct heard heard;
+    heard_init(&heard, scene.env);
+    heard_ask(&heard, &scene.get);
+    assert_int_equal(heard.answer.status, 302);
+    assert_int_equal(hostile_request_count(scene.server), 1);
+    heard_done(&heard);
+    end(&scene);
+}
+
+static void interim_answers_are_passed_over(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene, serve_text,
+          "HTTP/1.1 103 Early Hints\r\nAudit-Id: early\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n"
+          "HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok");
+    struct heard heard;
+    heard_init(&heard, scene.env);
+    heard_ask(&heard, &scene.post);
+    assert_int_equal(heard.answer.status, 201);
+    assert_int_equal(heard.status_count, 1);
+    assert_null(heard.answer.audit_id);
+    assert_string_equal(heard.answer.body, "ok");
+    heard_done(&heard);
+    end(&scene);
+}
+
+static void a_stream_is_handed_over_and_an_error_body_is_kept(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"HTTP/1.1 200 OK\r\nTransfer-Encoding: "
+                                        "chunked\r\n\r\n4\r\none\n\r\n4\r\ntwo\n\r\n0\r\nTrailer: x\r\n\r\n",
+                                        "HTTP/1.1 410 Gone\r\nContent-Length: 3\r\n\r\nold"};
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        struct scene scene;
+        begin(&scene, serve_text, texts[i]);
+        struct heard heard;
+        heard_init(&heard, scene.env);
+        heard.stream = true;
+        heard_ask(&heard, &scene.get);
+        assert_true(heard.answer.body_whole);
+        assert_string_equal(buf_text(&heard.streamed), i == 0 ? "one\ntwo\n" : "");
+        assert_string_equal(heard.answer.body, i == 0 ? "" : "old");
+        assert_int_equal(heard.status_count, 1);
+        heard_done(&heard);
+        end(&scene);
+    }
+}
+
+/* --- at most once
+ * ------------------------------------------------------------------------------------------------ */
+
+/* Answers GETs; closes without a word when it has read anything else. */
+static void serve_and_drop_writes(struct hostile_connection *connection, void *context)
+{
+    bool *reset = context;
+    while (hostile_read_request(connection)) {
+        if (!str_starts_with(hostile_last_request(connection), "GET")) {
+            if (*reset)
+                hostile_reset(connection);
+            return;
+        }
+        if (!hostile_answer(connection, 200, "{}"))
+            return;
+    }
+}
+
+static void a_write_whose_answer_is_lost_on_a_reused_connection_is_sent_once(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *method;
+        bool body;
+        bool reset;
+    } rows[] = {{"POST", true, false},  {"POST", true, true},    {"PATCH", true, false},
+                {"PUT", true, true},    {"DELETE", true, false}, {"DELETE", false, false},
+                {"DELETE", false, true}};
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        struct scene scene;
+        bool reset = rows[i].reset;
+        begin(&scene, serve_and_drop_writes, &reset);
+        struct heard first;
+        heard_init(&first, scene.env);
+        heard_ask(&first, &scene.get);
+        assert_int_equal(first.answer.status, 200);
+        scene.post.method = rows[i].method;
+        if (!rows[i].body)
+            scene.post.body = NULL;
+        struct heard heard;
+        heard_init(&heard, scene.env);
+        heard_ask(&heard, &scene.post);
+        assert_int_equal(heard.answer.outcome, HTTP_NO_ANSWER);
+        assert_int_equal(heard.answer.status, 0);
+        assert_int_equal(heard.answer.code, ERROR_UNREACHABLE);
+        assert_int_equal(heard.before_send_count, 1);
+        assert_int_equal(heard.done_count, 1);
+        assert_int_equal(requests_of(&scene, rows[i].method), 1);
+        heard_done(&first);
+        heard_done(&heard);
+        end(&scene);
+    }
+}
+
+/* The first connection answers once and then drops what comes. */
+static void serve_drop_second(struct hostile_connection *connection, void *context)
+{
+    (void)context;
+    size_t served = 0;
+    while (hostile_read_request(connection)) {
+        if (hostile_number(connection) == 0 && served++ > 0)
+            return;
+        if (!hostile_answer(connection, 200, "{}"))
+            return;
+    }
+}
+
+static void a_read_may_be_repeated_on_a_new_connection(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene, serve_drop_second, NULL);
+    for (int i = 0; i < 2; i++) {
+        struct heard heard;
+        heard_init(&heard, scene.env);
+        heard_ask(&heard, &scene.get);
+        assert_int_equal(heard.answer.status, 200);
+        heard_done(&heard);
+    }
+    assert_int_equal(hostile_request_count(scene.server), 3);
+    end(&scene);
+}
+
+static void a_refused_hook_keeps_the_request_here(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene, serve_ok, NULL);
+    struct heard heard;
+    heard_init(&heard, scene.env);
+    heard.refuse = true;
+    heard_ask(&heard, &scene.post);
+    assert_int_equal(heard.answer.outcome, HTTP_NOT_SENT);
+    assert_int_equal(heard.answer.code, ERROR_CANCELLED);
+    assert_int_equal(heard.before_send_count, 1);
+    /* Something that does arrive, later, proves that nothing was under way. */
+    struct heard after;
+    heard_init(&after, scene.env);
+    heard_ask(&after, &scene.get);
+    assert_int_equal(hostile_request_count(scene.server), 1);
+    assert_int_equal(requests_of(&scene, "POST"), 0);
+    heard_done(&heard);
+    heard_done(&after);
+    end(&scene);
+}
+
+static void an_interim_answer_alone_is_no_answer(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene, serve_text, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 2");
+    scene.post.timeout_us = 300000;
+    struct heard heard;
+    heard_init(&heard, scene.env);
+    heard_ask(&heard, &scene.post);
+    assert_int_equal(heard.answer.outcome, HTTP_NO_ANSWER);
+    assert_int_equal(heard.answer.status, 0);
+    heard_done(&heard);
+    end(&scene);
+}
+
+/* --- broken answers
+ * ---------------------------------------------------------------------------------------------- */
+
+static void serve_text_once(struct hostile_connection *connection, void *context)
+{
+    if (hostile_read_request(connection))
+        hostile_send_text(connection, context);
+}
+
+static void a_cut_answer_keeps_its_status(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "HTTP/1.1 201 Created\r\nContent-Length: 100\r\n\r\n{\"half\":",
+        "HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n40\r\n{\"half\":",
+        "HTTP/1.1 201 Created\r\nContent-Le",
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        struct scene scene;
+        begin(&scene, serve_text_once, texts[i]);
+        struct heard heard;
+        heard_init(&heard, scene.env);
+        heard_ask(&heard, &scene.post);
+        assert_int_equal(heard.answer.outcome, HTTP_ANSWERED);
+        assert_int_equal(heard.answer.status, 201);
+        assert_false(heard.answer.body_whole);
+        assert_int_equal(heard.answer.code, ERROR_UNREACHABLE);
+        assert_non_null(heard.answer.problem);
+        assert_int_equal(hostile_request_count(scene.server), 1);
+        heard_done(&heard);
+        end(&scene);
+    }
+}
+
+static void what_is_not_http_is_no_answer(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"SSH-2.0-OpenSSH_9.2\r\n",
+                                        "HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n",
+                                        "HTTP/1.1 abc\r\n\r\n", "\r\n\r\n\r\n"};
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        struct scene scene;
+        begin(&scene, serve_text_once, texts[i]);
+        struct heard heard;
+        heard_init(&heard, scene.env);
+        heard_ask(&heard, &scene.post);
+        assert_int_equal(heard.answer.outcome, HTTP_NO_ANSWER);
+        assert_int_equal(heard.answer.status, 0);
+        assert_non_null(strstr(heard.answer.problem, "127.0.0.1"));
+        heard_done(&heard);
+        end(&scene);
+    }
+}
+
+static void serve_nothing(struct hostile_connection *connection, void *context)
+{
+    (void)context;
+    if (hostile_read_request(connection))
+        hostile_wait_for_close(connection);
+}
+
+static void silence_ends_at_the_timeout(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene, serve_nothing, NULL);
+    scene.post.timeout_us = 200000;
+    struct heard heard;
+    heard_init(&heard, scene.env);
+    heard_ask(&heard, &scene.post);
+    assert_int_equal(heard.answer.outcome, HTTP_NO_ANSWER);
+    assert_int_equal(heard.answer.code, ERROR_TIMED_OUT);
+    assert_non_null(strstr(heard.answer.problem, "did not answer within 0.2 s"));
+    heard_done(&heard);
+    end(&scene);
+}
+
+static void serve_frozen_stream(struct hostile_connection *connection, void *context)
+{
+    (void)context;
+    if (!hostile_read_request(connection))
+        return;
+    hostile_send_text(connection, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\none\n\r\n");
+    hostile_wait_for_close(connection);
+}
+
+static void a_frozen_stream_ends_at_the_idle_timeout(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene, serve_frozen_stream, NULL);
+    scene.get.timeout_us = 0;
+    scene.get.idle_timeout_us = 200000;
+    for (size_t i = 0; i < 2; i++) {
+        struct heard heard;
+        heard_init(&heard, scene.env);
+        heard.stream = true;
+        heard_ask(&heard, &scene.get);
+        assert_int_equal(heard.answer.outcome, HTTP_ANSWERED);
+        assert_false(heard.answer.body_whole);
+        assert_int_equal(heard.answer.code, ERROR_TIMED_OUT);
+        assert_string_equal(buf_text(&heard.streamed), "one\n");
+        assert_non_null(strstr(heard.answer.problem, "sent nothing for 0.2 s"));
+        assert_int_equal(hostile_connection_count(scene.server), i + 1);
+        heard_done(&heard);
+        scene.get.fresh_connection = true;
+    }
+    end(&scene);
+}
+
+static void serve_trickle(struct hostile_connection *connection, void *context)
+{
+    (void)context;
+    if (!hostile_read_request(connection))
+        return;
+    hostile_send_text(connection, "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
+    while (hostile_send_slowly(connection, "x", 10))
+        ;
+}
+
+static void a_trickle_is_not_silence_but_ends_at_the_timeout(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene, serve_trickle, NULL);
+    scene.get.timeout_us = 500000;
+    scene.get.idle_timeout_us = 5000000;
+    struct heard heard;
+    heard_init(&heard, scene.env);
+    heard_ask(&heard, &scene.get);
+    assert_int_equal(heard.answer.code, ERROR_TIMED_OUT);
+    assert_non_null(strstr(heard.answer.problem, "did not answer within"));
+    assert_true(heard.answer.body_length > 0);
+    heard_done(&heard);
+    end(&scene);
+}
+
+/* --- without end
+ * ------------------------------------------------------------------------------------------------- */
+
+static void serve_endless(struct hostile_connection *connection, void *context)
+{
+    const char *const *texts = context;
+    if (!hostile_read_request(connection))
+        return;
+    hostile_send_text(connection, texts[0]);
+    hostile_send_forever(connection, texts[1]);
+}
+
+static void an_endless_header_is_cut(void **state)
+{
+    (void)state;
+    const char *const rows[][2] = {
+        {"HTTP/1.1 200 OK\r\n", "X-More: and more and more and more and more and more and more and more\r\n"},
+        {"HTTP/1.1 200 OK\r\nX-Long: ", "and more and more and more and more and more and more and more "},
+        {"", "HTTP/1.1 100 Continue\r\n\r\n"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        struct scene scene;
+        begin(&scene, serve_endless, rows[i]);
+        struct heard heard;
+        heard_init(&heard, scene.env);
+        heard_ask(&heard, &scene.get);
+        assert_false(heard.answer.body_whole);
+        assert_int_equal(heard.answer.outcome, i == 2 ? HTTP_NO_ANSWER : HTTP_ANSWERED);
+        if (i != 1) /* a single line is bounded by libcurl, in its own words */
+            assert_int_equal(heard.answer.code, ERROR_TOO_LARGE);
+        heard_done(&heard);
+        end(&scene);
+    }
+}
+
+static const char *const endless_body[] = {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+                                           "10\r\n0123456789abcdef\r\n"};
+
+static void an_endless_body_is_cut_at_its_bound(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene, serve_endless, endless_body);
+    scene.get.answer_max = 1000;
+    struct heard heard;
+    heard_init(&heard, scene.env);
+    heard_ask(&heard, &scene.get);
+    assert_int_equal(heard.answer.outcome, HTTP_ANSWERED);
+    assert_int_equal(heard.answer.status, 200);
+    assert_int_equal(heard.answer.code, ERROR_TOO_LARGE);
+    assert_int_equal(heard.answer.body_length, 1000);
+    assert_non_null(strstr(heard.answer.problem, "1000 bytes"));
+    heard_done(&heard);
+    end(&scene);
+}
+
+static void a_reader_can_end_an_endless_stream(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene, serve_endless, endless_body);
+    struct heard heard;
+    heard_init(&heard, scene.env);
+    heard.stream = true;
+    heard.end_at_data = true;
+    heard_ask(&heard, &scene.get);
+    assert_int_equal(heard.answer.code, ERROR_CANCELLED);
+    assert_int_equal(heard.data_count, 1);
+    assert_int_equal(heard.done_count, 1);
+    heard_done(&heard);
+    end(&scene);
+}
+
+/* A gzip body made by hand: 'a', then matches of 258 bytes at distance 1 (13 bits each), fixed Huffman codes.
+ */
+struct bits {
+    struct buf bytes;
+    unsigned held;
+    unsigned count;
+};
+
+static void put_bit(struct bits *bits, unsigned bit)
+{
+    bits->held |= bit << bits->count;
+    if (++bits->count == 8) {
+        ENSURE(buf_add_char(&bits->bytes, (char)bits->held) == 0);
+        bits->held = 0;
+        bits->count = 0;
+    }
+}
+
+/* Huffman codes go from their highest bit. */
+static void put_code(struct bits *bits, unsigned code, int length)
+{
+    for (int i = length - 1; i >= 0; i--)
+        put_bit(bits, code >> i & 1);
+}
+
+static void make_bomb(struct buf *ret, int matches)
+{
+    struct bits bits = {.bytes = BUF_INIT(1 << 20)};
+    static const char head[] = {0x1f, (char)0x8b, 8, 0, 0, 0, 0, 0, 0, 3};
+    ENSURE(buf_add(&bits.bytes, head, sizeof(head)) == 0);
+    put_bit(&bits, 1); /* the last block */
+    put_bit(&bits, 1); /* of fixed codes: 01, low bit first */
+    put_bit(&bits, 0);
+    put_code(&bits, 0x30 + 'a', 8);
+    for (int i = 0; i < matches; i++) {
+        put_code(&bits, 0xC5, 8); /* length 258 */
+        put_code(&bits, 0, 5);    /* distance 1 */
+    }
+    put_code(&bits, 0, 7); /* end of block */
+    while (bits.count)
+        put_bit(&bits, 0);
+    CLEANUP_FREE char *answer_head = xasprintf(
+        "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %zu\r\n\r\n", bits.bytes.length);
+    ENSURE(buf_add_text(ret, answer_head) == 0 && buf_add(ret, bits.bytes.data, bits.bytes.length) == 0);
+    buf_done(&bits.bytes);
+}
+
+static void serve_bytes(struct hostile_connection *connection, void *context)
+{
+    const struct buf *answer = context;
+    while (hostile_read_request(connection))
+        if (!hostile_send(connection, answer->data, answer->length))
+            return;
+}
+
+static void packed_answers_are_bounded_after_unpacking(void **state)
+{
+    (void)state;
+    struct scene scene;
+    CLEANUP_BUF struct buf bomb = BUF_INIT(1 << 20);
+    make_bomb(&bomb, 100000); /* 162 kB become 26 MB */
+    begin(&scene, serve_bytes, &bomb);
+    struct heard heard;
+    heard_init(&heard, scene.env);
+    heard_ask(&heard, &scene.get);
+    CLEANUP_FREE char *text = hostile_request(scene.server, 0);
+    assert_non_null(strstr(text, "\r\nAccept-Encoding: gzip\r\n"));
+    assert_int_equal(heard.answer.code, ERROR_TOO_LARGE);
+    assert_int_equal(heard.answer.body_length, scene.get.answer_max);
+    assert_int_equal(heard.answer.body[12345], 'a');
+    heard_done(&heard);
+    end(&scene);
+}
+
+static void streams_are_never_packed(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene, serve_ok, NULL);
+    struct heard heard;
+    heard_init(&heard, scene.env);
+    heard.stream = true;
+    heard_ask(&heard, &scene.get);
+    CLEANUP_FREE char *text = hostile_request(scene.server, 0);
+    assert_null(strcasestr(text, "Accept-Encoding"));
+    heard_done(&heard);
+    end(&scene);
+}
+
+/* --- never sent
+ * -------------------------------------------------------------------------------------------------- */
+
+static void nobody_listening_is_not_sent(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene, serve_ok, NULL);
+    hostile_stop(scene.server);
+    scene.server = NULL;
+    struct heard heard;
+    heard_init(&heard, scene.env);
+    heard_ask(&heard, &scene.post);
+    assert_int_equal(heard.answer.outcome, HTTP_NOT_SENT);
+    assert_int_equal(heard.answer.code, ERROR_UNREACHABLE);
+    assert_int_equal(heard.before_send_count, 0);
+    assert_non_null(strstr(heard.answer.problem, scene.target.base_url + strlen("http://")));
+    assert_non_null(strstr(heard.answer.problem, "Connection refused"));
+    heard_done(&heard);
+    end(&scene);
+}
+
+static void what_cannot_be_a_request_is_not_sent(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *url;
+        const char *value;
+        const char *words;
+    } rows[] = {
+        {"ftp://127.0.0.1", "x", "not a URL"},
+        {"127.0.0.1:6443", "x", "not a URL"},
+        {"http://a b", "x", "not a URL"},
+        {"", "x", "not a URL"},
+        {"http://127.0.0.1:99999", "x", "not a URL"},
+        {"http://127.0.0.1:1", "Bearer a\nX: y", "control character"},
+        {"file:///etc/passwd", "x", "not a URL"},
+    };
+    CLEANUP_ENV struct env *env = env_real_make();
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        struct http_server server = {.base_url = (char *)rows[i].url};
+        struct http_header header = {"Authorization", rows[i].value};
+        struct http_request request = heard_get(&server);
+        request.headers = &header;
+        request.header_count = 1;
+        struct heard heard;
+        heard_init(&heard, env);
+        heard_ask(&heard, &request);
+        assert_int_equal(heard.answer.outcome, HTTP_NOT_SENT);
+        assert_int_equal(heard.answer.code, ERROR_INVALID);
+        assert_non_null(strstr(heard.answer.problem, rows[i].words));
+        heard_done(&heard);
+    }
+}
+
+static void an_unknown_name_is_not_sent(void **state)
+{
+    (void)state;
+    CLEANUP_ENV struct env *env = env_real_make();
+    struct http_server server = {.base_url = (char *)"http://name.invalid:6443"};
+    struct http_request request = heard_get(&server);
+    struct heard heard;
+    heard_init(&heard, env);
+    heard_ask(&heard, &request);
+    assert_int_equal(heard.answer.outcome, HTTP_NOT_SENT);
+    assert_int_equal(heard.answer.code, ERROR_UNREACHABLE);
+    assert_non_null(strstr(heard.answer.problem, "name.invalid"));
+    heard_done(&heard);
+}
+
+/* --- proxies
+ * ----------------------------------------------------------------------------------------------------- */
+
+static void only_the_kubeconfig_names_a_proxy(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("http_proxy", "http://127.0.0.1:1", 1), 0);
+    assert_int_equal(setenv("ALL_PROXY", "http://127.0.0.1:1", 1), 0);
+    assert_int_equal(setenv("NO_PROXY", "*", 1), 0);
+    struct scene scene;
+    begin(&scene, serve_ok, NULL);
+    struct heard direct;
+    heard_init(&direct, scene.env);
+    heard_ask(&direct, &scene.get);
+    assert_int_equal(direct.answer.status, 200);
+    struct http_server far = {.base_url = (char *)"http://far.invalid:6443",
+                              .proxy_url = scene.target.base_url};
+    scene.get.server = &far;
+    struct heard heard;
+    heard_init(&heard, scene.env);
+    heard_ask(&heard, &scene.get);
+    assert_int_equal(heard.answer.status, 200);
+    CLEANUP_FREE char *text = hostile_request(scene.server, 1);
+    assert_true(str_starts_with(text, "GET http://far.invalid:6443/x HTTP/1.1\r\n"));
+    heard_done(&direct);
+    heard_done(&heard);
+    end(&scene);
+    unsetenv("http_proxy");
+    unsetenv("ALL_PROXY");
+    unsetenv("NO_PROXY");
+}
+
+/* --- inside callbacks
+ * -------------------------------------------------------------------------------------------- */
+
+static void cancel_self(struct heard *heard)
+{
+    env_http_cancel(heard->env, &heard->http);
+}
+
+static void cancel_user(struct heard *heard)
+{
+    struct heard *other = heard->user;
+    env_http_cancel(heard->env, &other->http);
+    env_http_cancel(heard->env, &heard->http);
+}
+
+typedef void moment(struct heard *);
+
+static void set_moment(struct heard *heard, int which, moment *act)
+{
+    moment **slots[] = {&heard->at_before_send, &heard->at_status, &heard->at_data, &heard->at_done};
+    *slots[which] = act;
+}
+
+static void a_request_can_be_cancelled_in_each_callback(void **state)
+{
+    (void)state;
+    for (int which = 0; which < 4; which++) {
+        for (int both = 0; both < 2; both++) {
+            struct scene scene;
+            begin(&scene, serve_ok, NULL);
+            struct heard other;
+            heard_init(&other, scene.env);
+            struct heard heard;
+            heard_init(&heard, scene.env);
+            heard.stream = true;
+            heard.user = &other;
+            set_moment(&heard, which, both ? cancel_user : cancel_self);
+            heard_submit(&heard, &scene.get);
+            if (both)
+                heard_submit(&other, &scene.get);
+            /* A later request shows that the loop goes on. */
+            struct heard after;
+            heard_init(&after, scene.env);
+            heard_ask(&after, &scene.get);
+            assert_int_equal(after.answer.status, 200);
+            struct heard last;
+            heard_init(&last, scene.env);
+            heard_ask(&last, &scene.get);
+            assert_int_equal(heard.done_count, which == 3 ? 1 : 0);
+            heard_done(&heard);
+            heard_done(&other);
+            heard_done(&after);
+            heard_done(&last);
+            end(&scene);
+        }
+    }
+}
+
+struct second {
+    struct heard heard;
+    struct http_request request;
+};
+
+static void submit_second(struct heard *heard)
+{
+    struct second *second = heard->user;
+    heard_submit(&second->heard, &second->request);
+}
+
+static void a_request_can_be_started_in_each_callback(void **state)
+{
+    (void)state;
+    for (int which = 0; which < 4; which++) {
+        struct scene scene;
+        begin(&scene, serve_ok, NULL);
+        size_t left = 2;
+        struct second second = {.request = scene.get};
+        heard_init(&second.heard, scene.env);
+        second.heard.left = &left;
+        second.request.fresh_connection = which % 2;
+        struct heard heard;
+        heard_init(&heard, scene.env);
+        heard.stream = true;
+        heard.user = &second;
+        heard.left = &left;
+        set_moment(&heard, which, submit_second);
+        heard_submit(&heard, &scene.get);
+        heard_wait(scene.env, &left);
+        assert_int_equal(heard.answer.status, 200);
+        assert_int_equal(second.heard.answer.status, 200);
+        heard_done(&heard);
+        heard_done(&second.heard);
+        end(&scene);
+    }
+}
+
+static void a_request_can_be_cancelled_before_and_while_it_runs(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene, serve_nothing, NULL);
+    struct heard heard[3];
+    for (size_t i = 0; i < ARRAY_SIZE(heard); i++) {
+        heard_init(&heard[i], scene.env);
+        heard_submit(&heard[i], &scene.get);
+    }
+    env_http_cancel(scene.env, &heard[0].http);
+    struct heard ticking; /* one that times out runs the loop meanwhile */
+    heard_init(&ticking, scene.env);
+    scene.get.timeout_us = 100000;
+    heard_ask(&ticking, &scene.get);
+    env_http_cancel(scene.env, &heard[1].http);
+    env_free(scene.env); /* the third one is still under way */
+    scene.env = NULL;
+    for (size_t i = 0; i < ARRAY_SIZE(heard); i++) {
+        assert_int_equal(heard[i].done_count, 0);
+        heard_done(&heard[i]);
+    }
+    heard_done(&ticking);
+    end(&scene);
+}
+
+static void many_requests_share_few_connections(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene, serve_ok, NULL);
+    struct heard heard[150];
+    size_t left = ARRAY_SIZE(heard);
+    for (size_t i = 0; i < ARRAY_SIZE(heard); i++) {
+        heard_init(&heard[i], scene.env);
+        heard[i].left = &left;
+        heard_submit(&heard[i], &scene.get);
+    }
+    heard_wait(scene.env, &left);
+    for (size_t i = 0; i < ARRAY_SIZE(heard); i++) {
+        assert_int_equal(heard[i].answer.status, 200);
+        heard_done(&heard[i]);
+    }
+    assert_in_range(hostile_connection_count(scene.server), 1, 8);
+    assert_int_equal(hostile_request_count(scene.server), 150);
+    end(&scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_answer_is_told_with_its_headers),
+        cmocka_unit_test(retry_after_is_seconds_or_a_date),
+        cmocka_unit_test(a_request_arrives_as_it_was_given),
+        cmocka_unit_test(a_write_without_a_body_has_no_made_up_headers),
+        cmocka_unit_test(a_large_body_arrives_whole),
+        cmocka_unit_test(a_connection_is_kept_and_a_fresh_one_is_made_on_demand),
+        cmocka_unit_test(each_pool_has_its_own_connections),
+        cmocka_unit_test(a_redirect_is_an_answer),
+        cmocka_unit_test(interim_answers_are_passed_over),
+        cmocka_unit_test(a_stream_is_handed_over_and_an_error_body_is_kept),
+        cmocka_unit_test(a_write_whose_answer_is_lost_on_a_reused_connection_is_sent_once),
+        cmocka_unit_test(a_read_may_be_repeated_on_a_new_connection),
+        cmocka_unit_test(a_refused_hook_keeps_the_request_here),
+        cmocka_unit_test(an_interim_answer_alone_is_no_answer),
+        cmocka_unit_test(a_cut_answer_keeps_its_status),
+        cmocka_unit_test(what_is_not_http_is_no_answer),
+        cmocka_unit_test(silence_ends_at_the_timeout),
+        cmocka_unit_test(a_frozen_stream_ends_at_the_idle_timeout),
+        cmocka_unit_test(a_trickle_is_not_silence_but_ends_at_the_timeout),
+        cmocka_unit_test(an_endless_header_is_cut),
+        cmocka_unit_test(an_endless_body_is_cut_at_its_bound),
+        cmocka_unit_test(a_reader_can_end_an_endless_stream),
+        cmocka_unit_test(packed_answers_are_bounded_after_unpacking),
+        cmocka_unit_test(streams_are_never_packed),
+        cmocka_unit_test(nobody_listening_is_not_sent),
+        cmocka_unit_test(what_cannot_be_a_request_is_not_sent),
+        cmocka_unit_test(an_unknown_name_is_not_sent),
+        cmocka_unit_test(only_the_kubeconfig_names_a_proxy),
+        cmocka_unit_test(a_request_can_be_cancelled_in_each_callback),
+        cmocka_unit_test(a_request_can_be_started_in_each_callback),
+        cmocka_unit_test(a_request_can_be_cancelled_before_and_while_it_runs),
+        cmocka_unit_test(many_requests_share_few_connections),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The real transport over TLS and HTTP/2: whom it trusts, and what it does when streams or connections
+ * misbehave. */
+#include "hostile_client.h"
+#include "hostile_server.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+/* Made once: an authority, a stranger, and what they signed. */
+static struct {
+    struct hostile_identity authority;
+    struct hostile_identity stranger;
+    struct hostile_identity good;
+    struct hostile_identity other_name;
+    struct hostile_identity expired;
+    struct hostile_identity future;
+    struct hostile_identity foreign;
+    struct hostile_identity client;
+} made;
+
+static int make_identities(void **state)
+{
+    (void)state;
+    static const char here[] = "IP:127.0.0.1,DNS:localhost";
+    hostile_identity_make(&made.authority, "authority", NULL, NULL, -1, 30);
+    hostile_identity_make(&made.stranger, "stranger", NULL, NULL, -1, 30);
+    hostile_identity_make(&made.good, "server", here, &made.authority, -1, 30);
+    hostile_identity_make(&made.other_name, "server", "DNS:kubernetes.default.svc", &made.authority, -1, 30);
+    hostile_identity_make(&made.expired, "server", here, &made.authority, -30, -1);
+    hostile_identity_make(&made.future, "server", here, &made.authority, 1, 30);
+    hostile_identity_make(&made.foreign, "server", here, &made.stranger, -1, 30);
+    hostile_identity_make(&made.client, "client", "DNS:client", &made.authority, -1, 30);
+    return 0;
+}
+
+static int drop_identities(void **state)
+{
+    (void)state;
+    struct hostile_identity *all[] = {&made.authority, &made.stranger, &made.good,    &made.other_name,
+                                      &made.expired,   &made.future,   &made.foreign, &made.client};
+    for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+        hostile_identity_done(all[i]);
+    return 0;
+}
+
+struct scene {
+    struct env *env;
+    struct hostile_server *server;
+    struct http_server target;
+    struct http_request get;
+};
+
+static void begin(struct scene *scene, const struct hostile_options *options)
+{
+    scene->env = env_real_make();
+    scene->server = hostile_start(options);
+    scene->target = (struct http_server){.base_url = hostile_url(scene->server),
+                                         .ca_pem = xstrdup(made.authority.certificate_pem)};
+    scene->get = heard_get(&scene->target);
+}
+
+static void end(struct scene *scene)
+{
+    env_free(scene->env);
+    hostile_stop(scene->server);
+    http_server_done(&scene->target);
+}
+
+static void serve_ok(struct hostile_connection *connection, void *context)
+{
+    (void)context;
+    while (hostile_read_request(connection))
+        if (!hostile_answer(connection, 200, "{}"))
+            return;
+}
+
+static void serve_h2(struct hostile_connection *connection, void *context)
+{
+    hostile_serve_h2(connection, context);
+}
+
+/* --- trust
+ * ------------------------------------------------------------------------------------------------------- */
+
+/* Asks once; checks that a distrusted server got nothing. */
+static void expect_distrust(const struct hostile_identity *identity, const char *ca_pem, enum error_code code,
+                            const char *words)
+{
+    struct scene scene;
+    begin(&scene, &(struct hostile_options){.serve = serve_ok, .identity = identity});
+    str_replace(&scene.target.ca_pem, ca_pem);
+    struct heard heard;
+    heard_init(&heard, scene.env);
+    heard_ask(&heard, &scene.get);
+    assert_int_equal(heard.answer.outcome, HTTP_NOT_SENT);
+    assert_int_equal(heard.before_send_count, 0);
+    assert_int_equal(heard.answer.code, code);
+    assert_non_null(strstr(heard.answer.problem, words));
+    assert_non_null(strstr(heard.answer.problem, "127.0.0.1:"));
+    assert_int_equal(hostile_request_count(scene.server), 0);
+    heard_done(&heard);
+    end(&scene);
+}
+
+static void a_server_of_our_authority_is_trusted(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene, &(struct hostile_options){.serve = serve_ok, .identity = &made.good});
+    struct heard heard;
+    heard_init(&heard, scene.env);
+    heard_ask(&heard, &scene.get);
+    assert_int_equal(heard.answer.status, 200);
+    heard_done(&heard);
+    end(&scene);
+}
+
+static void anyone_else_is_not(void **state)
+{
+    (void)state;
+    const char *ca = made.authority.certificate_pem;
+    expect_distrust(&made.foreign, ca, ERROR_FORBIDDEN, "certificate-authority");
+    expect_distrust(&made.stranger, ca, ERROR_FORBIDDEN, "certificate-authority");
+    expect_distrust(&made.other_name, ca, ERROR_FORBIDDEN, "tls-server-name");
+    expect_distrust(&made.expired, ca, ERROR_FORBIDDEN, "has expired");
+    expect_distrust(&made.future, ca, ERROR_FORBIDDEN, "not valid yet");
+    /* Without an authority of our own it is the system's. */
+    expect_distrust(&made.good, NULL, ERROR_FORBIDDEN, "certificate-authority");
+    expect_distrust(&made.good, "no PEM at all", ERROR_INVALID, "certificate-authority");
+}
+
+static void trust_is_not_kept_from_another_configuration(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene, &(struct hostile_options){.serve = serve_ok, .identity = &made.good});
+    struct heard heard;
+    heard_init(&heard, scene.env);
+    heard_ask(&heard, &scene.get);
+    assert_int_equal(heard.answer.status, 200);
+    /* The connection stands, but it was made under another authority. */
+    struct http_server doubter = scene.target;
+    doubter.ca_pem = made.stranger.certificate_pem;
+    scene.get.server = &doubter;
+    struct heard second;
+    heard_init(&second, scene.env);
+    heard_ask(&second, &scene.get);
+    assert_int_equal(second.answer.code, ERROR_FORBIDDEN);
+    heard_done(&heard);
+    heard_done(&second);
+    end(&scene);
+}
+
+static void another_name_can_be_verified_and_the_host_header_stays(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene, &(struct hostile_options){.serve = serve_ok, .identity = &made.other_name});
+    scene.target.server_name = xstrdup("kubernetes.default.svc");
+    struct heard heard;
+    heard_init(&heard, scene.env);
+    heard_ask(&heard, &scene.get);
+    assert_int_equal(heard.answer.status, 200);
+    CLEANUP_FREE char *text = hostile_request(scene.server, 0);
+    CLEANUP_FREE char *host = xasprintf("\r\nHost: 127.0.0.1:%d\r\n", hostile_port(scene.server));
+    assert_non_null(strstr(text, host));
+    heard_done(&heard);
+    end(&scene);
+}
+
+static void insecure_trusts_anyone(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene, &(struct hostile_options){.serve = serve_ok, .identity = &made.expired});
+    str_replace(&scene.target.ca_pem, NULL);
+    scene.target.insecure = true;
+    struct heard heard;
+    heard_init(&heard, scene.env);
+    heard_ask(&heard, &scene.get);
+    assert_int_equal(heard.answer.status, 200);
+    heard_done(&heard);
+    end(&scene);
+}
+
+static void a_client_certificate_is_shown(void **state)
+{
+    (void)state;
+    for (int with = 0; with < 2; with++) {
+        struct scene scene;
+        begin(&scene, &(struct hostile_options){.serve = serve_ok,
+                                                .identity = &made.good,
+                                                .client_ca_pem = made.authority.certificate_pem});
+        if (with) {
+            scene.target.certificate_pem = xstrdup(made.client.certificate_pem);
+            scene.target.key_pem = xstrdup(made.client.key_pem);
+        }
+        struct heard heard;
+        heard_init(&heard, scene.env);
+        heard_ask(&heard, &scene.get);
+        assert_int_equal(heard.answer.status, with ? 200 : 0);
+        assert_int_equal(hostile_request_count(scene.server), with);
+        heard_done(&heard);
+        end(&scene);
+    }
+}
+
+static void a_client_key_that_does_not_fit_is_named(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene, &(struct hostile_options){.serve = serve_ok, .identity = &made.good});
+    scene.target.certificate_pem = xstrdup(made.client.certificate_pem);
+    scene.target.key_pem = xstrdup(made.stranger.key_pem);
+    struct heard heard;
+    heard_init(&heard, scene.env);
+    heard_ask(&heard, &scene.get);
+    assert_int_equal(heard.answer.outcome, HTTP_NOT_SENT);
+    assert_int_equal(heard.answer.code, ERROR_INVALID);
+    assert_non_null(strstr(heard.answer.problem, "client certificate or key"));
+    heard_done(&heard);
+    end(&scene);
+}
+
+/* What a plain server says to a TLS client. */
+static void serve_complaint(struct hostile_connection *connection, void *context)
+{
+    (void)context;
+    char byte;
+    if (hostile_read(connection, &byte, 1))
+        hostile_answer(connection, 400, "speak HTTP");
+}
+
+static void a_server_without_tls_is_named(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene, &(struct hostile_options){.serve = serve_complaint});
+    CLEANUP_FREE char *url = xasprintf("https://127.0.0.1:%d", hostile_port(scene.server));
+    str_replace(&scene.target.base_url, url);
+    struct heard heard;
+    heard_init(&heard, scene.env);
+    heard_ask(&heard, &scene.get);
+    assert_int_equal(heard.answer.outcome, HTTP_NOT_SENT);
+    assert_int_equal(heard.answer.code, ERROR_UNREACHABLE);
+    assert_non_null(strstr(heard.answer.problem, "does it serve https"));
+    heard_done(&heard);
+    end(&scene);
+}
+
+/* --- HTTP/2
+ * ------------------------------------------------------------------------------------------------------ */
+
+static struct hostile_options h2_options(const struct hostile_h2 *h2)
+{
+    return (struct hostile_options){
+        .serve = serve_h2, .context = (void *)h2, .identity = &made.good, .http2 = true};
+}
+
+static void run_many(struct scene *scene, struct heard *heard, size_t count)
+{
+    size_t left = count;
+    for (size_t i = 0; i < count; i++) {
+        heard_init(&heard[i], scene->env);
+        heard[i].left = &left;
+        heard_submit(&heard[i], &scene->get);
+    }
+    heard_wait(scene->env, &left);
+}
+
+static void streams_share_one_connection(void **state)
+{
+    (void)state;
+    struct scene scene;
+    /* Nothing is answered before all are open at once. */
+    struct hostile_h2 h2 = {.answer_first = SIZE_MAX, .hold_until = 20};
+    struct hostile_options options = h2_options(&h2);
+    begin(&scene, &options);
+    struct heard heard[20];
+    run_many(&scene, heard, ARRAY_SIZE(heard));
+    for (size_t i = 0; i < ARRAY_SIZE(heard); i++) {
+        assert_int_equal(heard[i].answer.status, 200);
+        assert_string_equal(heard[i].answer.body, "ok");
+        heard_done(&heard[i]);
+    }
+    assert_int_equal(hostile_connection_count(scene.server), 1);
+    end(&scene);
+}
+
+static void more_requests_than_a_connection_holds_all_finish(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct hostile_h2 h2 = {.streams_max = 100, .answer_first = SIZE_MAX};
+    struct hostile_options options = h2_options(&h2);
+    begin(&scene, &options);
+    struct heard heard[150];
+    run_many(&scene, heard, ARRAY_SIZE(heard));
+    for (size_t i = 0; i < ARRAY_SIZE(heard); i++) {
+        assert_int_equal(heard[i].answer.status, 200);
+        assert_int_equal(heard[i].before_send_count, 1);
+        heard_done(&heard[i]);
+    }
+    assert_int_equal(hostile_request_count(scene.server), 150);
+    assert_in_range(hostile_connection_count(scene.server), 1, 8);
+    end(&scene);
+}
+
+static void a_connection_full_of_watches_gets_companions(void **state)
+{
+    (void)state;
+    struct scene scene;
+    /* One is answered (by then the limit is known), the others never: more connections, or starvation. */
+    struct hostile_h2 h2 = {.streams_max = 5, .answer_first = 1};
+    struct hostile_options options = h2_options(&h2);
+    begin(&scene, &options);
+    scene.get.pool = HTTP_POOL_WATCH;
+    struct heard first;
+    heard_init(&first, scene.env);
+    heard_ask(&first, &scene.get);
+    heard_done(&first);
+    scene.get.timeout_us = 2000000;
+    struct heard heard[10];
+    run_many(&scene, heard, ARRAY_SIZE(heard));
+    for (size_t i = 0; i < ARRAY_SIZE(heard); i++)
+        heard_done(&heard[i]);
+    assert_int_equal(hostile_request_count(scene.server), 11);
+    assert_in_range(hostile_connection_count(scene.server), 2, 10);
+    end(&scene);
+}
+
+static void after_a_stall_nothing_new_is_put_on_that_connection(void **state)
+{
+    (void)state;
+    struct scene scene;
+    /* Each connection answers one stream and is frozen then. */
+    struct hostile_h2 h2 = {.answer_first = 1};
+    struct hostile_options options = h2_options(&h2);
+    begin(&scene, &options);
+    struct heard first;
+    heard_init(&first, scene.env);
+    heard_ask(&first, &scene.get);
+    assert_int_equal(first.answer.status, 200);
+    scene.get.idle_timeout_us = 200000;
+    struct heard frozen;
+    heard_init(&frozen, scene.env);
+    heard_ask(&frozen, &scene.get);
+    assert_int_equal(frozen.answer.outcome, HTTP_NO_ANSWER);
+    assert_int_equal(frozen.answer.code, ERROR_TIMED_OUT);
+    assert_int_equal(hostile_connection_count(scene.server), 1);
+    struct heard next; /* does not even ask for a fresh one */
+    heard_init(&next, scene.env);
+    heard_ask(&next, &scene.get);
+    assert_int_equal(next.answer.status, 200);
+    assert_int_equal(hostile_connection_count(scene.server), 2);
+    heard_done(&first);
+    heard_done(&frozen);
+    heard_done(&next);
+    end(&scene);
+}
+
+static void a_fresh_connection_leaves_others_alone(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct hostile_h2 h2 = {.answer_first = SIZE_MAX, .hold_until = 2};
+    struct hostile_options options = h2_options(&h2);
+    begin(&scene, &options);
+    scene.get.timeout_us = 3000000;
+    size_t left = 4;
+    struct heard heard[4];
+    for (size_t i = 0; i < ARRAY_SIZE(heard); i++) {
+        heard_init(&heard[i], scene.env);
+        heard[i].left = &left;
+        scene.get.fresh_connection = i == 1;
+        heard_submit(&heard[i], &scene.get);
+    }
+    /* The first one's connection has one stream and waits for a second: nobody joins it. It times out alone.
+     */
+    scene.get.fresh_connection = false;
+    heard_wait(scene.env, &left);
+    size_t answered = 0;
+    for (size_t i = 0; i < ARRAY_SIZE(heard); i++) {
+        answered += heard[i].answer.status == 200;
+        heard_done(&heard[i]);
+    }
+    assert_int_equal(answered, 2);
+    assert_int_equal(hostile_connection_count(scene.server), 2);
+    end(&scene);
+}
+
+static void a_refused_stream_is_not_sent_again_when_once(void **state)
+{
+    (void)state;
+    for (int once = 0; once < 2; once++) {
+        struct scene scene;
+        struct hostile_h2 h2 = {.answer_first = SIZE_MAX, .refuse_first = true};
+        struct hostile_options options = h2_options(&h2);
+        begin(&scene, &options);
+        scene.get.method = once ? "DELETE" : "GET";
+        scene.get.once = once;
+        struct heard heard;
+        heard_init(&heard, scene.env);
+        heard_ask(&heard, &scene.get);
+        if (once) {
+            assert_int_equal(heard.answer.outcome, HTTP_NO_ANSWER);
+            assert_int_equal(heard.before_send_count, 1);
+            assert_int_equal(hostile_request_count(scene.server), 1);
+        } else {
+            assert_int_equal(heard.answer.status, 200);
+        }
+        heard_done(&heard);
+        end(&scene);
+    }
+}
+
+/* The first stream of a connection is answered; at the second the connection dies. */
+static void serve_h2_and_die(struct hostile_connection *connection, void *context)
+{
+    (void)context;
+    struct hostile_h2 h2 = {.answer_first = 1, .close_at = 2};
+    hostile_serve_h2(connection, &h2);
+}
+
+static void a_write_whose_http2_connection_dies_is_sent_once(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct hostile_options options = {.serve = serve_h2_and_die, .identity = &made.good, .http2 = true};
+    begin(&scene, &options);
+    struct heard first;
+    heard_init(&first, scene.env);
+    heard_ask(&first, &scene.get);
+    assert_int_equal(first.answer.status, 200);
+    scene.get.method = "POST";
+    scene.get.body = "{}";
+    scene.get.body_length = 2;
+    scene.get.once = true;
+    struct heard heard;
+    heard_init(&heard, scene.env);
+    heard_ask(&heard, &scene.get);
+    assert_int_equal(heard.answer.outcome, HTTP_NO_ANSWER);
+    assert_int_equal(hostile_request_count(scene.server), 2);
+    heard_done(&first);
+    heard_done(&heard);
+    end(&scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_server_of_our_authority_is_trusted),
+        cmocka_unit_test(anyone_else_is_not),
+        cmocka_unit_test(trust_is_not_kept_from_another_configuration),
+        cmocka_unit_test(another_name_can_be_verified_and_the_host_header_stays),
+        cmocka_unit_test(insecure_trusts_anyone),
+        cmocka_unit_test(a_client_certificate_is_shown),
+        cmocka_unit_test(a_client_key_that_does_not_fit_is_named),
+        cmocka_unit_test(a_server_without_tls_is_named),
+        cmocka_unit_test(streams_share_one_connection),
+        cmocka_unit_test(more_requests_than_a_connection_holds_all_finish),
+        cmocka_unit_test(a_connection_full_of_watches_gets_companions),
+        cmocka_unit_test(after_a_stall_nothing_new_is_put_on_that_connection),
+        cmocka_unit_test(a_fresh_connection_leaves_others_alone),
+        cmocka_unit_test(a_refused_stream_is_not_sent_again_when_once),
+        cmocka_unit_test(a_write_whose_http2_connection_dies_is_sent_once),
+    };
+    return cmocka_run_group_tests(tests, make_identities, drop_identities);
+}

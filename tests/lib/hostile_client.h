@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The client's side of a transport test: sends requests through a real environment, runs its loop until all
+ * are done, and keeps what the owner was told. */
+#pragma once
+
+#include "env/env.h"
+
+/* What one request was told. */
+struct heard {
+    struct env *env;
+    struct env_http *http; /* NULL once done */
+    size_t *left;          /* shared by those that run together */
+    /* What the callbacks shall do: */
+    bool refuse;                            /* before_send says no */
+    bool stream;                            /* take the body by on_data */
+    bool end_at_data;                       /* on_data says no more */
+    void (*at_before_send)(struct heard *); /* run inside the callback; may cancel and submit */
+    void (*at_status)(struct heard *);
+    void (*at_data)(struct heard *);
+    void (*at_done)(struct heard *);
+    void *user;
+    /* What came: */
+    size_t before_send_count;
+    size_t status_count;
+    size_t data_count;
+    size_t done_count;
+    struct http_answer answer; /* strings are ours */
+    struct buf streamed;
+};
+
+void heard_init(struct heard *heard, struct env *env);
+void heard_done(struct heard *heard);
+/* Submits; does not wait. */
+void heard_submit(struct heard *heard, const struct http_request *request);
+/* Submits and runs the loop until it is done. */
+void heard_ask(struct heard *heard, const struct http_request *request);
+/* Runs the loop until all of those (count of them, submitted) are done; left counts them. */
+void heard_wait(struct env *env, size_t *left);
+/* A GET of /x with a timeout of 10 s and 1 MiB. */
+struct http_request heard_get(const struct http_server *server);

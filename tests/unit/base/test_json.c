@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/json.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static uint64_t random_state = 1130;
+
+static uint64_t next_random(uint64_t bound)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return random_state % bound;
+}
+
+static cJSON *parse(const char *text)
+{
+    cJSON *tree = NULL;
+    CLEANUP_ERROR struct error *err = NULL;
+    if (json_parse(text, strlen(text), &tree, &err) < 0)
+        fail_msg("%s: %s", text, error_text(err));
+    return tree;
+}
+
+static void expect_same_text(const char *text)
+{
+    CLEANUP_JSON cJSON *tree = parse(text);
+    CLEANUP_FREE char *printed = json_print(tree);
+    assert_string_equal(printed, text);
+}
+
+static void numbers_print_as_they_came(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {
+        "0",
+        "-0",
+        "1",
+        "-1",
+        "1e3",
+        "1E+3",
+        "1.0",
+        "0.1",
+        "0.30000000000000004",
+        "-0.0",
+        "999999999999999",
+        "9007199254740991",
+        "9007199254740993",
+        "9223372036854775807",
+        "-9223372036854775808",
+        "18446744073709551616",
+        "123456789012345678901234567890",
+        "1e400",
+        "1e-400",
+        "2147483647",
+        "2147483648",
+        "[-0,-0,-0]",
+        "{\"a\":9007199254740993,\"b\":[1.50,2]}",
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+        expect_same_text(rows[i]);
+}
+
+static void strings_print_as_they_came(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {
+        "\"\"",
+        "\"a\\\"b\\\\c\\n\\t\\r\\b\\f\"",
+        "\"/\"",
+        "\"\\u0001\"",
+        "\"\\u0001#123\"",
+        "\"\\u0001\\u0001\"",
+        "\"x\\u0001#\"",
+        "{\"\\u0001#5\":5,\"\\u0001\":\"\\u0001#\"}",
+        "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"",
+        "\"\xef\xbf\xbf\xf4\x8f\xbf\xbf\"",
+        "\"\x7f\"",
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+        expect_same_text(rows[i]);
+    CLEANUP_JSON cJSON *tree = parse("\"\\u00e9\\uD83D\\uDE00\\/\"");
+    assert_string_equal(tree->valuestring, "\xc3\xa9\xf0\x9f\x98\x80/");
+    CLEANUP_JSON cJSON *mark = parse("\"\\u0001#1\"");
+    assert_true(cJSON_IsString(mark));
+    assert_string_equal(mark->valuestring, "\x01#1");
+}
+
+static void what_is_not_json_is_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "",
+        " ",
+        "{",
+        "}",
+        "[1,]",
+        "{\"a\":1,}",
+        "{a:1}",
+        "{\"a\" 1}",
+        "{\"a\":}",
+        "{1:2}",
+        "[1 2]",
+        "1 2",
+        "{} {}",
+        "{}x",
+        "[]]",
+        "nul",
+        "nulll",
+        "True",
+        "NaN",
+        "Infinity",
+        "-",
+        "+1",
+        "01",
+        "-01",
+        "1.",
+        ".5",
+        "1e",
+        "1e+",
+        "0x10",
+        "1_0",
+        "\"",
+        "\"a",
+        "\"\\\"",
+        "\"\\x\"",
+        "\"\\u12\"",
+        "\"\\u12g4\"",
+        "\"\\u0000\"",
+        "\"a\\u0000b\"",
+        "{\"\\u0000\":1}",
+        "\"\n\"",
+        "\"\x01\"",
+        "\"\x1f\"",
+        "\"\\ud800\"",
+        "\"\\udc00\"",
+        "\"\\ud800\\u0041\"",
+        "\"\\ud800x\"",
+        "\"\xff\"",
+        "\"\xc0\x80\"",
+        "\"\xc3\"",
+        "\"\xed\xa0\x80\"",
+        "\"\xf4\x90\x80\x80\"",
+        "\"\xe0\x80\x80\"",
+        "'a'",
+        "// x\n1",
+        "/**/1",
+        "\xef\xbb\xbf{}",
+        "\v1",
+        "11111111111111111111111111111111111111111111111111111111111111111",
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        cJSON *tree = NULL;
+        CLEANUP_ERROR struct error *err = NULL;
+        if (json_parse(bad[i], strlen(bad[i]), &tree, &err) == 0)
+            fail_msg("taken for JSON: %s", bad[i]);
+        assert_null(tree);
+        assert_int_equal(err->code, ERROR_INVALID);
+    }
+}
+
+static void the_length_bounds_what_is_read(void **state)
+{
+    (void)state;
+    cJSON *tree = NULL;
+    assert_int_equal(json_parse("12345", 2, &tree, NULL), 0);
+    assert_int_equal(tree->valueint, 12);
+    json_delete(tree);
+    tree = NULL;
+    assert_true(json_parse("1\0", 2, &tree, NULL) < 0);
+    assert_true(json_parse("{}\0{}", 5, &tree, NULL) < 0);
+    assert_true(json_parse("\0", 1, &tree, NULL) < 0);
+    assert_true(json_parse("\"a\0b\"", 5, &tree, NULL) < 0);
+    /* Not a byte beyond the end is looked at. */
+    static const char text[] = "[\"\\u00e9\xc3\xa9\",true,-1.5e3]";
+    for (size_t length = 0; length < strlen(text); length++) {
+        char *exact = xmalloc(length + 1);
+        memcpy(exact, text, length);
+        exact = xreallocarray(exact, MAX(length, 1), 1);
+        assert_true(json_parse(exact, length, &tree, NULL) < 0);
+        free(exact);
+    }
+}
+
+static char *nested(int depth, const char *open, const char *close)
+{
+    struct buf text = BUF_INIT(1 << 20);
+    for (int i = 0; i < depth; i++)
+        ENSURE(buf_add_text(&text, open) == 0);
+    ENSURE(buf_add_text(&text, "1") == 0);
+    for (int i = 0; i < depth; i++)
+        ENSURE(buf_add_text(&text, close) == 0);
+    return buf_take(&text);
+}
+
+static void depth_is_bounded(void **state)
+{
+    (void)state;
+    CLEANUP_FREE char *deep = nested(JSON_DEPTH_MAX, "{\"a\":", "}");
+    expect_same_text(deep);
+    static const char *const brackets[][2] = {{"{\"a\":", "}"}, {"[", "]"}, {"[", ""}};
+    for (size_t i = 0; i < ARRAY_SIZE(brackets); i++) {
+        CLEANUP_FREE char *text =
+            nested(i == 2 ? 100000 : JSON_DEPTH_MAX + 1, brackets[i][0], brackets[i][1]);
+        cJSON *tree = NULL;
+        assert_int_equal(json_parse(text, strlen(text), &tree, NULL), -ERROR_INVALID);
+    }
+}
+
+static void look_ups_are_exact(void **state)
+{
+    (void)state;
+    CLEANUP_JSON cJSON *tree =
+        parse("{\"Name\":\"upper\",\"name\":\"lower\",\"metadata\":{\"labels\":{\"App\":\"x\"}},"
+              "\"n\":null,\"list\":[1]}");
+    assert_string_equal(json_str(tree, "name"), "lower");
+    assert_string_equal(json_str(tree, "Name"), "upper");
+    assert_null(json_str(tree, "NAME"));
+    assert_string_equal(json_path_str(tree, "metadata", "labels", "App", NULL), "x");
+    assert_null(json_path_str(tree, "metadata", "labels", "app", NULL));
+    assert_null(json_path_str(tree, "name", "labels", NULL));
+    assert_null(json_path(tree, "missing", "a", NULL));
+    assert_null(json_get(NULL, "a"));
+    assert_null(json_get(json_get(tree, "list"), "a"));
+    assert_null(json_str(tree, "list"));
+    assert_true(cJSON_IsNull(json_get(tree, "n")));
+}
+
+static void integers_are_64_bits_wide_or_no_integers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool good;
+        int64_t value;
+    } rows[] = {
+        {"0", true, 0},
+        {"-0", true, 0},
+        {"-5", true, -5},
+        {"2147483648", true, 2147483648LL},
+        {"9007199254740993", true, 9007199254740993LL},
+        {"9223372036854775807", true, INT64_MAX},
+        {"-9223372036854775808", true, INT64_MIN},
+        {"9223372036854775808", false, 0},
+        {"1.0", false, 0},
+        {"1e3", false, 0},
+        {"0.5", false, 0},
+        {"\"5\"", false, 0},
+        {"true", false, 0},
+        {"null", false, 0},
+        {"[]", false, 0},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        CLEANUP_FREE char *text = xasprintf("{\"v\":%s}", rows[i].text);
+        CLEANUP_JSON cJSON *tree = parse(text);
+        int64_t value = 42;
+        assert_int_equal(json_int64(tree, "v", &value), rows[i].good);
+        assert_true(value == (rows[i].good ? rows[i].value : 42));
+        assert_true(json_int64_or(tree, "v", 7) == (rows[i].good ? rows[i].value : 7));
+    }
+    CLEANUP_JSON cJSON *tree = parse("{\"t\":true,\"f\":false,\"s\":\"true\"}");
+    assert_true(json_bool_or(tree, "t", false));
+    assert_false(json_bool_or(tree, "f", true));
+    assert_true(json_bool_or(tree, "s", true));
+    assert_false(json_bool_or(tree, "missing", false));
+}
+
+static void trees_are_built_and_changed(void **state)
+{
+    (void)state;
+    CLEANUP_JSON cJSON *tree = json_new_object();
+    json_add_str(json_add_object(tree, "metadata"), "name", "a\"b");
+    json_add_int64(tree, "big", INT64_MAX);
+    json_add_int64(tree, "small", INT64_MIN);
+    json_add_int64(tree, "edge", 999999999999999);
+    json_add_int64(tree, "over", 1000000000000000);
+    json_add_bool(tree, "no", false);
+    cJSON *list = json_add_array(tree, "list");
+    json_append_int64(list, -1);
+    json_append_str(list, "x");
+    json_append_item(list, json_new_object());
+    json_set_str(tree, "no", "replaced");
+    json_set_str(tree, "new", "added");
+    assert_ptr_equal(json_ensure_object(tree, "metadata"), json_get(tree, "metadata"));
+    json_add_bool(json_ensure_object(tree, "big"), "now", true);
+    json_remove(tree, "small");
+    json_remove(tree, "small");
+    json_remove(list, "x");
+    CLEANUP_FREE char *text = json_print(tree);
+    assert_string_equal(
+        text, "{\"metadata\":{\"name\":\"a\\\"b\"},\"big\":{\"now\":true},\"edge\":999999999999999,"
+              "\"over\":1000000000000000,\"no\":\"replaced\",\"list\":[-1,\"x\",{}],\"new\":\"added\"}");
+    CLEANUP_FREE char *sorted = json_print_sorted(tree);
+    assert_string_equal(sorted, "{\"big\":{\"now\":true},\"edge\":999999999999999,\"list\":[-1,\"x\",{}],"
+                                "\"metadata\":{\"name\":\"a\\\"b\"},\"new\":\"added\",\"no\":\"replaced\","
+                                "\"over\":1000000000000000}");
+    CLEANUP_JSON cJSON *back = parse(text);
+    assert_true(json_equal(tree, back));
+}
+
+static void equality_is_by_meaning(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *a;
+        const char *b;
+        bool equal;
+    } rows[] = {
+        {"{\"a\":1,\"b\":[1,2]}", "{\"b\":[1,2],\"a\":1}", true},
+        {"{\"a\":1}", "{\"A\":1}", false},
+        {"{\"a\":null}", "{}", false},
+        {"{}", "{\"a\":null}", false},
+        {"[1,2]", "[2,1]", false},
+        {"[1]", "[1,1]", false},
+        {"[]", "{}", false},
+        {"9007199254740993", "9007199254740992", false},
+        {"9007199254740993", "9007199254740993", true},
+        {"\"1\"", "1", false},
+        {"true", "false", false},
+        {"null", "null", true},
+        {"{\"a\":{\"b\":{\"c\":1}}}", "{\"a\":{\"b\":{\"c\":2}}}", false},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        CLEANUP_JSON cJSON *a = parse(rows[i].a);
+        CLEANUP_JSON cJSON *b = parse(rows[i].b);
+        assert_int_equal(json_equal(a, b), rows[i].equal);
+        assert_int_equal(json_equal(b, a), rows[i].equal);
+    }
+    assert_true(json_equal(NULL, NULL));
+}
+
+/* --- random trees
+ * ------------------------------------------------------------------------------------------------ */
+
+static cJSON *random_text(void)
+{
+    static const char *const pieces[] = {"a", "\x01", "#", "\"", "\\",  "\n", "\xc3\xa9", "\xf0\x9f\x98\x80",
+                                         "/", "\x7f", "0", " ",  "\x1f"};
+    CLEANUP_BUF struct buf text = BUF_INIT(1000);
+    for (uint64_t i = next_random(6); i > 0; i--)
+        ENSURE(buf_add_text(&text, pieces[next_random(ARRAY_SIZE(pieces))]) == 0);
+    return json_new_str(buf_text(&text));
+}
+
+static cJSON *random_tree(int depth)
+{
+    uint64_t kind = next_random(depth > 0 ? 8 : 6);
+    switch (kind) {
+    case 0:
+        return cJSON_CreateNull();
+    case 1:
+        return cJSON_CreateBool(next_random(2) == 0);
+    case 2:
+        return json_new_int64((int64_t)next_random(2000) - 1000);
+    case 3:
+        return json_new_int64((int64_t)(next_random(UINT64_MAX) >> next_random(64)) *
+                              (next_random(2) ? 1 : -1));
+    case 4:
+    case 5:
+        return random_text();
+    case 6: {
+        cJSON *array = json_new_array();
+        for (uint64_t i = next_random(5); i > 0; i--)
+            json_append_item(array, random_tree(depth - 1));
+        return array;
+    }
+    default: {
+        cJSON *object = json_new_object();
+        for (uint64_t i = next_random(5); i > 0; i--) {
+            CLEANUP_JSON cJSON *key = random_text();
+            json_set_item(object, key->valuestring, random_tree(depth - 1));
+        }
+        return object;
+    }
+    }
+}
+
+static void any_tree_comes_back_as_it_was(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5000; i++) {
+        CLEANUP_JSON cJSON *tree = random_tree(4);
+        CLEANUP_FREE char *text = json_print(tree);
+        CLEANUP_JSON cJSON *back = parse(text);
+        assert_true(json_equal(tree, back));
+        CLEANUP_FREE char *again = json_print(back);
+        assert_string_equal(again, text);
+        CLEANUP_JSON cJSON *copy = json_copy(back);
+        CLEANUP_FREE char *sorted = json_print_sorted(copy);
+        CLEANUP_FREE char *sorted_before = json_print_sorted(tree);
+        assert_string_equal(sorted, sorted_before);
+    }
+}
+
+static void damaged_text_is_refused_or_read_but_never_more(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5000; i++) {
+        CLEANUP_JSON cJSON *tree = random_tree(4);
+        CLEANUP_FREE char *text = json_print(tree);
+        size_t length = strlen(text);
+        text[next_random(length)] = (char)next_random(256);
+        length -= next_random(2);
+        cJSON *back = NULL;
+        if (json_parse(text, length, &back, NULL) == 0) {
+            CLEANUP_FREE char *printed = json_print(back);
+            CLEANUP_JSON cJSON *third = parse(printed);
+            assert_true(json_equal(back, third));
+            json_delete(back);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_print_as_they_came),
+        cmocka_unit_test(strings_print_as_they_came),
+        cmocka_unit_test(what_is_not_json_is_refused),
+        cmocka_unit_test(the_length_bounds_what_is_read),
+        cmocka_unit_test(depth_is_bounded),
+        cmocka_unit_test(look_ups_are_exact),
+        cmocka_unit_test(integers_are_64_bits_wide_or_no_integers),
+        cmocka_unit_test(trees_are_built_and_changed),
+        cmocka_unit_test(equality_is_by_meaning),
+        cmocka_unit_test(any_tree_comes_back_as_it_was),
+        cmocka_unit_test(damaged_text_is_refused_or_read_but_never_more),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The real listener, asked by plain sockets: what it serves, and what it does not put up with. */
+#include "env/env.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <arpa/inet.h>
+#include <cmocka.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { CLIENTS_MAX = 40 };
+
+struct scene {
+    struct env *env;
+    char *address;
+    int port;
+    size_t asked;
+    char path[64];
+};
+
+static int answer(void *context, const char *path, struct buf *body, const char **ret_content_type)
+{
+    struct scene *scene = context;
+    scene->asked++;
+    snprintf(scene->path, sizeof(scene->path), "%s", path);
+    if (strcmp(path, "/metrics") != 0)
+        return 404;
+    *ret_content_type = "text/plain; version=0.0.4";
+    ENSURE(buf_add_text(body, "neoset_up 1\n") == 0);
+    return 200;
+}
+
+static int free_port(void)
+{
+    CLEANUP_CLOSE int fd = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof(address);
+    ENSURE(bind(fd, (struct sockaddr *)&address, length) == 0);
+    ENSURE(getsockname(fd, (struct sockaddr *)&address, &length) == 0);
+    return ntohs(address.sin_port);
+}
+
+static void begin(struct scene *scene)
+{
+    *scene = (struct scene){.env = env_real_make(), .port = free_port()};
+    scene->address = xasprintf("127.0.0.1:%d", scene->port);
+    assert_int_equal(env_listen(scene->env, scene->address, answer, scene, NULL), 0);
+}
+
+static void end(struct scene *scene)
+{
+    env_free(scene->env);
+    free(scene->address);
+}
+
+/* A client in a thread: sends text, reads until the server closes. */
+struct client {
+    struct scene *scene;
+    const char *text;
+    struct buf answer;
+    pthread_t thread;
+};
+
+static int connect_to(int port)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    ENSURE(fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
+    return fd;
+}
+
+static void *run_client(void *argument)
+{
+    struct client *client = argument;
+    CLEANUP_CLOSE int fd = connect_to(client->scene->port);
+    (void)!send(fd, client->text, strlen(client->text), MSG_NOSIGNAL);
+    char block[4096];
+    ssize_t got;
+    while ((got = recv(fd, block, sizeof(block), 0)) > 0)
+        ENSURE(buf_add(&client->answer, block, (size_t)got) == 0);
+    return NULL;
+}
+
+static void join_clients(void *context)
+{
+    struct client *client = context;
+    pthread_join(client->thread, NULL);
+}
+
+static void stop_loop(void *context)
+{
+    env_stop(context);
+}
+
+static void noop(void *context)
+{
+    (void)context;
+}
+
+/* The worker waits for the client, the loop serves meanwhile. */
+static void ask_and_wait(struct scene *scene, struct client *client, const char *text)
+{
+    *client = (struct client){.scene = scene, .text = text, .answer = BUF_INIT(1 << 20)};
+    ENSURE(pthread_create(&client->thread, NULL, run_client, client) == 0);
+    env_work(scene->env, join_clients, NULL, client);
+    env_work(scene->env, noop, stop_loop, scene->env);
+    env_run(scene->env);
+}
+
+static void a_get_is_answered_and_the_connection_closed(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene);
+    struct client client;
+    ask_and_wait(&scene, &client, "GET /metrics?x=1 HTTP/1.1\r\nHost: h\r\n\r\n");
+    const char *text = buf_text(&client.answer);
+    assert_true(str_starts_with(text, "HTTP/1.1 200 OK\r\n"));
+    assert_non_null(strstr(text, "Content-Type: text/plain; version=0.0.4\r\n"));
+    assert_non_null(strcasestr(text, "Connection: close\r\n"));
+    assert_true(str_ends_with(text, "\r\n\r\nneoset_up 1\n"));
+    assert_string_equal(scene.path, "/metrics");
+    buf_done(&client.answer);
+    ask_and_wait(&scene, &client, "GET /else HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_true(str_starts_with(buf_text(&client.answer), "HTTP/1.1 404 "));
+    buf_done(&client.answer);
+    end(&scene);
+}
+
+static void other_methods_and_garbage_are_refused(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene);
+    static const char *const texts[] = {"POST /metrics HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi",
+                                        "DELETE /metrics HTTP/1.1\r\nHost: h\r\n\r\n", "gibberish\r\n\r\n"};
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        struct client client;
+        ask_and_wait(&scene, &client, texts[i]);
+        assert_null(strstr(buf_text(&client.answer), " 200 "));
+        buf_done(&client.answer);
+    }
+    assert_int_equal(scene.asked, 0);
+    end(&scene);
+}
+
+static void those_who_only_connect_do_not_shut_others_out(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene);
+    int silent[CLIENTS_MAX];
+    for (size_t i = 0; i < ARRAY_SIZE(silent); i++)
+        silent[i] = connect_to(scene.port);
+    struct client client; /* waits its turn: the silent ones are ended after five seconds */
+    ask_and_wait(&scene, &client, "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_true(str_starts_with(buf_text(&client.answer), "HTTP/1.1 200 OK\r\n"));
+    buf_done(&client.answer);
+    for (size_t i = 0; i < ARRAY_SIZE(silent); i++)
+        close(silent[i]);
+    end(&scene);
+}
+
+static void an_address_that_cannot_be_used_says_so(void **state)
+{
+    (void)state;
+    struct scene scene;
+    begin(&scene);
+    CLEANUP_ERROR struct error *taken = NULL;
+    assert_true(env_listen(scene.env, scene.address, answer, &scene, &taken) < 0);
+    assert_non_null(strstr(taken->text, scene.address));
+    static const char *const bad[] = {
+        "",        "8080",     "host.name:80", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:99999", "127.0.0.1:-1",
+        "[::1:80", "1.2.3:80", "127.0.0.1:80x"};
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        CLEANUP_ERROR struct error *err = NULL;
+        assert_int_equal(env_listen(scene.env, bad[i], answer, &scene, &err), -ERROR_INVALID);
+        assert_non_null(strstr(err->text, "127.0.0.1:8080"));
+    }
+    end(&scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_get_is_answered_and_the_connection_closed),
+        cmocka_unit_test(other_methods_and_garbage_are_refused),
+        cmocka_unit_test(those_who_only_connect_do_not_shut_others_out),
+        cmocka_unit_test(an_address_that_cannot_be_used_says_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
