@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One API server: credentials, single requests, decoded answers. Reads are free for all; kube_write() demands a permit
- * that only src/control/gateway.c makes (and, for what stores nothing or only describes, src/control/exempt.c).
- * Never retries by itself: who asks decides. */
+ * One API server: credentials, single requests, decoded answers. Reads are free for all; kube_write() demands
+ * a permit that only src/control/gateway.c makes (and, for what stores nothing or only describes,
+ * src/control/exempt.c). Never retries by itself: who asks decides. */
 #pragma once
 
 #include "base/json.h"
@@ -27,35 +27,50 @@ struct kube_cause {
 };
 enum { KUBE_CAUSES_MAX = 32 };
 
+enum { KUBE_SUMMARY_SIZE = 257 };
+
+/* Everything in it is valid during the callback only. */
 struct kube_answer {
     enum kube_outcome outcome;
-    int http;              /* 0 without a status line */
-    const cJSON *body;     /* parsed; NULL when absent, cut or not JSON */
-    bool body_cut;         /* 2xx whose body did not arrive whole */
+    int http;          /* 0 without a status line */
+    const cJSON *body; /* parsed; NULL when absent, cut or not JSON */
+    /* 2xx whose body did not arrive whole, or cannot be read. A write is KUBE_OK nevertheless (the server did
+     * it); a read is KUBE_NO_ANSWER, so that KUBE_OK on a kube_get always has a body. */
+    bool body_cut;
     /* Of a Status error: */
-    const char *reason;    /* "Conflict", "NotFound", "Invalid" ...; "" when the Status has none */
-    const char *message;   /* the server's words: may echo Secret values; for the user's terminal only */
-    char summary[257];     /* code, reason, causes' fields, first line cut: what journal, log, Event, status may hold */
+    const char *reason;  /* "Conflict", "NotFound", "Invalid" ...; "" when the Status has none */
+    const char *message; /* the server's words, or the transport's when there is no answer; may echo what the
+                            request held, Secret values too: for the user's own terminal only. Never NULL */
+    char summary[KUBE_SUMMARY_SIZE]; /* code, reason, causes' fields, first line where it cannot echo values:
+                                        what journal, log, Event and status may hold */
     struct kube_cause causes[KUBE_CAUSES_MAX];
     size_t cause_count;
     int64_t retry_after_us; /* -1: absent */
-    const char *audit_id;
-    enum error_code code;   /* NOT_FOUND, CONFLICT, EXISTS, GONE, FORBIDDEN, UNAUTHORIZED, UNREACHABLE, TIMED_OUT ... */
+    const char *audit_id;   /* the server's, or NULL */
+    enum error_code
+        code; /* NOT_FOUND, CONFLICT, EXISTS, GONE, FORBIDDEN, UNAUTHORIZED, INVALID, REFUSED (429, 3xx),
+                 UNREACHABLE (503 too), TIMED_OUT ...; NONE for KUBE_OK with a whole body */
 };
 typedef void kube_done(void *context, const struct kube_answer *answer);
 
 struct kube_call;
 
-/* Takes config over. The environment must outlive the client. */
+/* Takes config over. The environment must outlive the client. Reads the token file, if any. */
 struct kube_client *kube_client_make(struct env *env, struct kube_config *config);
-void kube_client_free(struct kube_client *client); /* cancels what is under way */
+/* Cancels what is under way. Watches on it are stopped first, by their owners. */
+void kube_client_free(struct kube_client *client);
 const struct kube_config *kube_client_config(const struct kube_client *client);
 struct env *kube_client_env(const struct kube_client *client);
 
-/* GET of path (kube_path, query included) with a bound of timeout_us and 32 MiB. done is called exactly once unless
- * the call is cancelled. A 401 refreshes the credentials and is tried once more before it is reported. */
+enum { KUBE_ANSWER_MAX = 32 * 1024 * 1024 }; /* bytes of an answer's body */
+
+/* GET of path (kube_path, query included) with a bound of timeout_us and 32 MiB. done is called exactly once
+ * unless the call is cancelled; the call is gone then. A 401 refreshes the credentials and is tried once more
+ * before it is reported. */
 struct kube_call *kube_get(struct kube_client *client, const char *path, int64_t timeout_us, kube_done *done,
                            void *context);
+/* done is not called any more; the request may have been executed nevertheless. Sets *call to NULL; NULL is
+ * fine. */
 void kube_call_cancel(struct kube_client *client, struct kube_call **call);
 
 /* A mutating request, everything borrowed and copied. */
@@ -65,7 +80,7 @@ struct kube_write {
     const char *content_type; /* NULL without a body */
     const char *body;
     size_t body_length;
-    const char *audit_id;     /* sent as Audit-ID */
+    const char *audit_id; /* sent as Audit-ID */
     enum http_pool pool;
     int64_t timeout_us;
     /* Last moment before the bytes leave: false keeps them here (the call ends KUBE_NOT_SENT). */
@@ -78,16 +93,19 @@ struct kube_permit {
     uint64_t cookie;
 };
 struct kube_permit kube_permit_issue(struct kube_client *client);
-/* Sends once, never again by itself (also not on a 401: the gateway decides). */
-struct kube_call *kube_write(struct kube_client *client, struct kube_permit permit, const struct kube_write *write,
-                             kube_done *done, void *context);
+/* Sends once, never again by itself (also not on a 401: the gateway decides). timeout_us counts from here,
+ * the wait for a credential plug-in included. */
+struct kube_call *kube_write(struct kube_client *client, struct kube_permit permit,
+                             const struct kube_write *write, kube_done *done, void *context);
 /* Re-reads the credentials now (after a 401). */
 void kube_client_refresh_credentials(struct kube_client *client);
 
 /* True when the answer has a cause with this field, e.g. "metadata.uid". */
 bool kube_answer_has_cause_field(const struct kube_answer *answer, const char *field);
 /* A sentence for people: names what was asked, the server's code and words, and what to do for the usual ones
- * (forbidden: which verb on what; 404 of a collection: the definition is missing; untrusted certificate ...). */
+ * (forbidden: which verb on what; 404 of a collection: the definition is missing; untrusted certificate ...).
+ * Says no more of the server's words than summary does, so it may go anywhere. The caller's. */
 char *kube_answer_sentence(const struct kube_answer *answer, const char *what);
-/* Back-off with full jitter: attempt 0, 1, 2 ... → 0.25 s doubling to 30 s; never below the answer's Retry-After. */
+/* Back-off with full jitter: attempt 0, 1, 2 ... → a random time up to 0.25 s, doubling to 30 s; never below
+ * the answer's Retry-After (-1: none; honoured up to five minutes). */
 int64_t kube_backoff_us(struct env *env, unsigned attempt, int64_t retry_after_us);

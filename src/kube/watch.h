@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keeps one collection in view for ever: lists in chunks (limit, continue), watches with bookmarks, resumes at the
- * last resourceVersion, relists on 410, backs off with jitter, notices a frozen stream and takes a fresh connection.
- * Holds no objects itself: it hands each one to its owner, who keeps small facts. Never writes. */
+ * Keeps one collection in view for ever: lists in chunks (limit, continue), watches with bookmarks, resumes
+ * at the last resourceVersion, relists on 410, backs off with jitter, notices a frozen stream and takes a
+ * fresh connection. Holds no objects itself: it hands each one to its owner, who keeps small facts. Never
+ * writes.
+ *
+ *            +------ 410, ERROR line, malformed line ------+
+ *            v                                             |
+ *   start -> LISTING --last page, stream answered--> FRESH -+-> (ends: resumed)
+ *            ^  |                                      |
+ *            |  +--refused, cut, no answer--> STALE <--+ lost, frozen, refused
+ *            +------------ after a back-off ----+--------> FRESH (resumed)
+ */
 #pragma once
 
 #include "kube/client.h"
@@ -13,27 +22,37 @@ struct kube_watch_spec {
     enum kube_resource resource;
     const char *namespace;      /* NULL: all */
     const char *label_selector; /* NULL: none */
+    const char *field_selector; /* NULL: none */
     unsigned page_limit;        /* objects a list page; 0: 500 */
+    bool metadata_only;         /* objects come as PartialObjectMetadata: without spec and status */
 };
 
 enum kube_watch_state {
     KUBE_WATCH_LISTING,
     KUBE_WATCH_FRESH, /* listed and streaming */
-    KUBE_WATCH_STALE, /* the stream is gone or frozen; reason says why */
+    KUBE_WATCH_STALE, /* the list failed, or the stream is gone or frozen; reason says why */
 };
 
+/* Each is called from the loop, never inside kube_watch_start, and may stop the watch (but not free the
+ * client). */
 struct kube_watch_callbacks {
-    /* A full list begins: what is not seen between list_begin and list_end is gone. */
+    /* A full list begins: what is not seen between list_begin and list_end is gone. A list that fails
+     * half-way begins again: list_begin without a list_end before it starts the count anew. */
     void (*list_begin)(void *context);
     void (*list_end)(void *context);
-    /* One object, from a list page or an ADDED/MODIFIED line; borrowed for the call. */
+    /* One object, from a list page or an ADDED/MODIFIED line; borrowed for the call. Elements of a list of a
+     * built-in kind have no kind and apiVersion of their own (the server leaves them out). May repeat what is
+     * known. */
     void (*object)(void *context, const cJSON *object);
     void (*deleted)(void *context, const cJSON *last_state);
-    /* reason: a sentence (e.g. names the missing definition or the missing permission), or NULL. Optional. */
+    /* reason: a sentence that may go anywhere (names the missing definition or permission ...), or NULL.
+     * Optional. */
     void (*state)(void *context, enum kube_watch_state state, const char *reason);
 };
 
+/* spec and callbacks are copied. The client outlives the watch. */
 struct kube_watch *kube_watch_start(struct kube_client *client, const struct kube_watch_spec *spec,
                                     const struct kube_watch_callbacks *callbacks, void *context);
+/* No callback comes any more. NULL is fine. */
 void kube_watch_stop(struct kube_watch *watch);
 bool kube_watch_is_fresh(const struct kube_watch *watch);

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kube/event.h"
+
+#include "kube/object.h"
+
+static const char *const types[] = {
+    [KUBE_EVENT_ADDED] = "ADDED",       [KUBE_EVENT_MODIFIED] = "MODIFIED", [KUBE_EVENT_DELETED] = "DELETED",
+    [KUBE_EVENT_BOOKMARK] = "BOOKMARK", [KUBE_EVENT_ERROR] = "ERROR",
+};
+
+int kube_event_parse(const char *line, size_t length, struct kube_event *ret, struct error **err)
+{
+    CLEANUP_JSON cJSON *tree = NULL;
+    int result = kube_object_parse(line, length, &tree, err);
+    if (result < 0)
+        return result;
+    const char *type = json_str(tree, "type");
+    size_t i = 0;
+    while (i < ARRAY_SIZE(types) && !str_equal(type, types[i]))
+        i++;
+    if (i == ARRAY_SIZE(types))
+        return error_set(err, ERROR_INVALID, "its type is none that we know");
+    struct kube_event event = {.type = (enum kube_event_type)i, .object = json_get(tree, "object")};
+    if (!cJSON_IsObject(event.object))
+        return error_set(err, ERROR_INVALID, "it has no object");
+    if (event.type != KUBE_EVENT_ERROR) {
+        event.version = kube_object_version(event.object);
+        if (!event.version)
+            return error_set(err, ERROR_INVALID, "its object has no resourceVersion");
+    }
+    event.tree = STEAL(tree);
+    *ret = event;
+    return 0;
+}
+
+void kube_event_done(struct kube_event *event)
+{
+    json_delete(event->tree);
+    *event = (struct kube_event){0};
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One line of a watch, read. Pure. Only src/kube and tests include this. */
+#pragma once
+
+#include "base/json.h"
+
+enum kube_event_type {
+    KUBE_EVENT_ADDED,
+    KUBE_EVENT_MODIFIED,
+    KUBE_EVENT_DELETED,
+    KUBE_EVENT_BOOKMARK,
+    KUBE_EVENT_ERROR, /* object is a Status */
+};
+
+struct kube_event {
+    enum kube_event_type type;
+    cJSON *tree;
+    cJSON *object;       /* in tree */
+    const char *version; /* of object, in tree; NULL for an error */
+};
+
+/* -ERROR_INVALID with a sentence that repeats nothing of the line. kube_event_done frees *ret. */
+int kube_event_parse(const char *line, size_t length, struct kube_event *ret, struct error **err);
+void kube_event_done(struct kube_event *event);

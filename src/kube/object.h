@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reading Kubernetes objects: the few members that every kind has. Each getter takes whatever a server may
+ * send (NULL, not an object, a member of another type) and answers "absent". Strings are borrowed from the
+ * tree. Never changes an object. */
+#pragma once
+
+#include "base/json.h"
+#include "kube/resource.h"
+
+/* As json_parse, for what API servers send: a \u0000 in a string, which Kubernetes lets pass in annotations
+ * and which no C string can hold, becomes U+FFFD. Otherwise anyone's annotation could blind a watch. */
+int kube_object_parse(const char *text, size_t length, cJSON **ret_tree, struct error **err);
+
+/* Each NULL when absent or empty. */
+const char *kube_object_name(const cJSON *object);
+const char *kube_object_namespace(const cJSON *object);
+const char *kube_object_uid(const cJSON *object);
+/* resourceVersion: text, compared for equality only. */
+const char *kube_object_version(const cJSON *object);
+const char *kube_object_label(const cJSON *object, const char *key);
+const char *kube_object_annotation(const cJSON *object, const char *key);
+/* 0 when absent. */
+int64_t kube_object_generation(const cJSON *object);
+/* Has a deletionTimestamp: it is terminating. */
+bool kube_object_is_deleting(const cJSON *object);
+bool kube_object_has_finalizer(const cJSON *object, const char *finalizer);
+/* Microseconds since 1970, or -1 when absent. */
+int64_t kube_object_created_us(const cJSON *object);
+int64_t kube_object_deleting_us(const cJSON *object);
+
+/* The owner reference with controller: true, or NULL. There is at most one. */
+const cJSON *kube_object_controller(const cJSON *object);
+bool kube_object_is_controlled_by(const cJSON *object, const char *uid);
+/* Any owner reference with this uid. */
+bool kube_object_is_owned_by(const cJSON *object, const char *uid);
+
+/* status.conditions[type], or NULL; and its status text ("True", "False", "Unknown"), or NULL. */
+const cJSON *kube_object_condition(const cJSON *object, const char *type);
+const char *kube_object_condition_status(const cJSON *object, const char *type);
+bool kube_object_condition_is_true(const cJSON *object, const char *type);
+
+/* The element of an array of objects whose member "name" is name, or NULL: containers, container statuses. */
+const cJSON *kube_named_element(const cJSON *array, const char *name);
+/* An RFC 3339 time in microseconds, or -1 when text is NULL or no such time. */
+int64_t kube_time_us(const char *text);
+
+/* "NeoSet/default/mysql", or "Kind/name" without a namespace; the caller's. */
+char *kube_object_ref_text(enum kube_resource resource, const char *namespace, const char *name);

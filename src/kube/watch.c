@@ -1,0 +1,622 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kube/watch.h"
+
+#include "base/time_text.h"
+#include "kube/call.h"
+#include "kube/event.h"
+#include "kube/list_split.h"
+#include "kube/object.h"
+
+#include <stdio.h>
+
+/* The server cuts a read at 60 s (--request-timeout); a page that takes longer never comes. */
+#define PAGE_TIMEOUT_US (90 * US_PER_S)
+#define PAGE_IDLE_US (30 * US_PER_S)
+/* A watch is answered at once, or after 3 s when the cache is behind; a credential plug-in may take 30 s
+ * before. */
+#define STATUS_TIMEOUT_US (40 * US_PER_S)
+/* timeoutSeconds is random in this range, as client-go's: bounds a hung stream and spreads the reconnects. */
+#define STREAM_MIN_S 300
+#define STREAM_MAX_S 600
+/* The server has ended the stream by then, if it lives. */
+#define STREAM_GRACE_US (30 * US_PER_S)
+/* Bookmarks come about once a minute. A server that was never heard sending one may be silent because nothing
+ * happens: longer patience, and no alarm. */
+#define IDLE_US (90 * US_PER_S)
+#define IDLE_WITHOUT_BOOKMARKS_US (150 * US_PER_S)
+/* A stream that lived so long proves that the server is well: the back-off begins anew. */
+#define GOOD_STREAM_US (5 * US_PER_S)
+#define MISSING_RETRY_US (5 * US_PER_S)
+
+/* A server that refuses the stream so often in a row may do so because of the version that we ask for. */
+enum { REFUSALS_MAX = 3 };
+
+enum { LINE_MAX_BYTES = 32 * 1024 * 1024, PAGES_MAX = 100000, PAGE_LIMIT = 500 };
+
+struct kube_watch {
+    struct kube_client *client;
+    struct env *env;
+    enum kube_resource resource;
+    char *namespace;
+    char *label_selector;
+    char *field_selector;
+    unsigned page_limit;
+    bool metadata_only;
+    struct kube_watch_callbacks callbacks;
+    void *context;
+
+    enum kube_watch_state state;
+    char *reason; /* of the state as it was reported; NULL: none */
+    bool reported;
+    struct kube_call *call;
+    struct env_timer *timer; /* the next try; or, while a stream has no status line yet, its patience */
+    bool relist;             /* the next try lists */
+    unsigned failures;       /* in a row */
+    char *version;           /* the stream goes on from here; NULL: list first */
+    bool fresh_connection;   /* after a stall */
+    bool bookmarks_seen;     /* this server sends them */
+
+    char *list_version;   /* of the list under way, from its first page */
+    char *continue_token; /* of its next page; NULL: the first */
+    unsigned pages;
+    struct list_split page;
+
+    struct buf line;          /* the beginning of a line whose end has not come */
+    int64_t stream_began_us;  /* boot clock; 0: no status line yet */
+    bool line_seen;           /* in this stream */
+    struct kube_decoded last; /* an ERROR line that ended the stream */
+    char *broken;             /* why we gave the page or stream up ourselves; NULL: we did not */
+
+    unsigned entered; /* callbacks of ours that are running */
+    bool stopped;     /* freed by the outermost of them */
+};
+
+static void next_try(void *context);
+
+/* Every callback from below runs between enter and leave, because the owner may stop us in the callbacks that
+ * we make meanwhile. After that nothing is reported or started any more. */
+static void enter(struct kube_watch *watch)
+{
+    watch->entered++;
+}
+
+static void watch_free(struct kube_watch *watch)
+{
+    kube_call_cancel(watch->client, &watch->call);
+    env_timer_cancel(watch->env, &watch->timer);
+    list_split_done(&watch->page);
+    buf_done(&watch->line);
+    kube_decoded_done(&watch->last);
+    free(watch->namespace);
+    free(watch->label_selector);
+    free(watch->field_selector);
+    free(watch->reason);
+    free(watch->version);
+    free(watch->list_version);
+    free(watch->continue_token);
+    free(watch->broken);
+    free(watch);
+}
+
+static void leave(struct kube_watch *watch)
+{
+    ENSURE(watch->entered > 0);
+    if (--watch->entered == 0 && watch->stopped)
+        watch_free(watch);
+}
+
+static void set_state(struct kube_watch *watch, enum kube_watch_state state, const char *reason)
+{
+    if (watch->stopped || (watch->reported && watch->state == state && str_equal(watch->reason, reason)))
+        return;
+    watch->reported = true;
+    watch->state = state;
+    str_replace(&watch->reason, reason);
+    if (watch->callbacks.state)
+        watch->callbacks.state(watch->context, state, watch->reason);
+}
+
+static void schedule(struct kube_watch *watch, int64_t delay_us)
+{
+    if (watch->stopped)
+        return;
+    ENSURE(!watch->call && !watch->timer);
+    watch->timer = env_timer_start(watch->env, delay_us, next_try, watch);
+}
+
+static void try_later(struct kube_watch *watch, int64_t retry_after_us)
+{
+    schedule(watch, kube_backoff_us(watch->env, watch->failures++, retry_after_us));
+}
+
+/* The next try begins a list from its first page. */
+static void want_list(struct kube_watch *watch)
+{
+    watch->relist = true;
+    str_replace(&watch->continue_token, NULL);
+}
+
+static const char *plural(const struct kube_watch *watch)
+{
+    return kube_resource_info(watch->resource)->plural;
+}
+
+/* "pods in namespace default", for messages; the caller's. */
+static char *what(const struct kube_watch *watch)
+{
+    return watch->namespace ? xasprintf("%s in namespace %s", plural(watch), watch->namespace)
+                            : xasprintf("%s in all namespaces", plural(watch));
+}
+
+/* Why a list or watch (verb) did not work, in words. */
+static char *refusal(const struct kube_watch *watch, const char *verb, const struct kube_answer *answer)
+{
+    CLEANUP_FREE char *collection = what(watch);
+    CLEANUP_FREE char *version = kube_resource_api_version(watch->resource);
+    if (answer->http == 404 && watch->resource == KUBE_NEOSET)
+        return xstrdup("the NeoSet definition is not installed: kubectl apply -f deploy/crd.yaml; waiting");
+    if (answer->http == 404)
+        return xasprintf("the server has no %s (%s); waiting", plural(watch), version);
+    if (answer->http == 403)
+        return xasprintf("no permission to %s %s (%s): %s", verb, collection, version, answer->summary);
+    CLEANUP_FREE char *asked = xasprintf("cannot %s %s", verb, collection);
+    return kube_answer_sentence(answer, asked);
+}
+
+static void set_stale(struct kube_watch *watch, const char *verb, const struct kube_answer *answer)
+{
+    CLEANUP_FREE char *reason = refusal(watch, verb, answer);
+    set_state(watch, KUBE_WATCH_STALE, reason);
+}
+
+/* Gives up what is arriving, for a reason of our own. */
+static void give_up(struct kube_watch *watch, const char *verb, const char *problem)
+{
+    CLEANUP_FREE char *collection = what(watch);
+    free(watch->broken);
+    watch->broken = xasprintf("cannot %s %s: %s", verb, collection, problem);
+}
+
+/* --- listing
+ * -------------------------------------------------------------------------------------------------- */
+
+static void add_selectors(const struct kube_watch *watch, char **path)
+{
+    if (watch->label_selector)
+        kube_path_add_query(path, "labelSelector", watch->label_selector);
+    if (watch->field_selector)
+        kube_path_add_query(path, "fieldSelector", watch->field_selector);
+}
+
+/* resourceVersion is left out: a list from whatever a cache holds could go back in time. */
+static char *page_path(const struct kube_watch *watch)
+{
+    char limit[16];
+    snprintf(limit, sizeof(limit), "%u", watch->page_limit);
+    char *path = kube_path(watch->resource, watch->namespace, NULL, NULL);
+    add_selectors(watch, &path);
+    kube_path_add_query(&path, "limit", limit);
+    if (watch->continue_token)
+        kube_path_add_query(&path, "continue", watch->continue_token);
+    return path;
+}
+
+static bool on_item(void *context, const char *text, size_t length)
+{
+    struct kube_watch *watch = context;
+    CLEANUP_JSON cJSON *object = NULL;
+    CLEANUP_ERROR struct error *problem = NULL;
+    if (kube_object_parse(text, length, &object, &problem) < 0) {
+        CLEANUP_FREE char *sentence = xasprintf("an object is %s", error_text(problem));
+        give_up(watch, "list", sentence);
+        return false;
+    }
+    watch->callbacks.object(watch->context, object);
+    return !watch->stopped;
+}
+
+static void on_page_status(void *context)
+{
+    struct kube_watch *watch = context;
+    enter(watch);
+    list_split_done(&watch->page);
+    list_split_begin(&watch->page, on_item, watch);
+    if (!watch->continue_token) {
+        watch->pages = 0;
+        str_replace(&watch->list_version, NULL);
+        watch->callbacks.list_begin(watch->context);
+    }
+    leave(watch);
+}
+
+static bool on_page_data(void *context, const char *bytes, size_t length)
+{
+    struct kube_watch *watch = context;
+    enter(watch);
+    int result = list_split_feed(&watch->page, bytes, length);
+    if (result == -ERROR_TOO_LARGE)
+        give_up(watch, "list", "an object is larger than 32 MiB");
+    else if (result == -ERROR_INVALID)
+        give_up(watch, "list", "the answer is not a List");
+    leave(watch);
+    return result == 0;
+}
+
+/* What the page says besides its objects. */
+static int read_envelope(struct kube_watch *watch, char **ret_version, char **ret_continue)
+{
+    CLEANUP_JSON cJSON *envelope = NULL;
+    size_t length;
+    if (!watch->page.complete)
+        return -ERROR_INVALID;
+    const char *text = list_split_envelope(&watch->page, &length);
+    if (kube_object_parse(text, length, &envelope, NULL) < 0)
+        return -ERROR_INVALID;
+    const char *version = json_path_str(envelope, "metadata", "resourceVersion", NULL);
+    const char *more = json_path_str(envelope, "metadata", "continue", NULL);
+    if (!version || !*version)
+        return -ERROR_INVALID;
+    *ret_version = xstrdup(version);
+    *ret_continue = more && *more ? xstrdup(more) : NULL;
+    return 0;
+}
+
+static void next_page(struct kube_watch *watch)
+{
+    CLEANUP_FREE char *version = NULL;
+    CLEANUP_FREE char *more = NULL;
+    if (read_envelope(watch, &version, &more) < 0 || ++watch->pages > PAGES_MAX) {
+        give_up(watch, "list", watch->pages > PAGES_MAX ? "the list has no end" : "the answer is not a List");
+        set_state(watch, KUBE_WATCH_STALE, watch->broken);
+        want_list(watch);
+        try_later(watch, -1);
+        return;
+    }
+    /* The list is a picture of the moment that its first page names. */
+    if (!watch->list_version)
+        watch->list_version = STEAL(version);
+    str_replace(&watch->continue_token, more);
+    if (!watch->continue_token) {
+        watch->relist = false;
+        free(watch->version);
+        watch->version = STEAL(watch->list_version);
+        watch->callbacks.list_end(watch->context);
+    }
+    schedule(watch, 0);
+}
+
+static void on_page_done(void *context, const struct kube_answer *answer)
+{
+    struct kube_watch *watch = context;
+    enter(watch);
+    watch->call = NULL;
+    if (watch->broken) {
+        set_state(watch, KUBE_WATCH_STALE, watch->broken);
+        want_list(watch);
+        try_later(watch, -1);
+    } else if (answer->outcome == KUBE_OK && !answer->body_cut) {
+        next_page(watch);
+    } else if (answer->code == ERROR_GONE && watch->continue_token) {
+        /* The token is older than what the server keeps: from the beginning. */
+        want_list(watch);
+        try_later(watch, answer->retry_after_us);
+    } else {
+        set_stale(watch, "list", answer);
+        watch->fresh_connection = answer->code == ERROR_TIMED_OUT;
+        if (answer->http == 404) {
+            want_list(watch);
+            schedule(watch, MISSING_RETRY_US);
+        } else {
+            /* Also in the middle of a list: its token may still be good. */
+            try_later(watch, answer->retry_after_us);
+        }
+    }
+    leave(watch);
+}
+
+static const char *accept(const struct kube_watch *watch, bool list)
+{
+    if (!watch->metadata_only)
+        return NULL;
+    return list ? "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+                : "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+}
+
+static void start_page(struct kube_watch *watch)
+{
+    CLEANUP_FREE char *path = page_path(watch);
+    struct kube_request request = {
+        .method = "GET",
+        .path = path,
+        .accept = accept(watch, true),
+        .pool = HTTP_POOL_REQUEST,
+        .timeout_us = PAGE_TIMEOUT_US,
+        .idle_timeout_us = PAGE_IDLE_US,
+        .fresh_connection = watch->fresh_connection,
+        .on_status = on_page_status,
+        .on_data = on_page_data,
+    };
+    watch->fresh_connection = false;
+    watch->call = kube_call_start(watch->client, &request, on_page_done, watch);
+}
+
+/* --- streaming
+ * ------------------------------------------------------------------------------------------------ */
+
+static char *stream_path(const struct kube_watch *watch, unsigned seconds)
+{
+    char timeout[16];
+    snprintf(timeout, sizeof(timeout), "%u", seconds);
+    char *path = kube_path(watch->resource, watch->namespace, NULL, NULL);
+    add_selectors(watch, &path);
+    kube_path_add_query(&path, "watch", "true");
+    kube_path_add_query(&path, "allowWatchBookmarks", "true");
+    kube_path_add_query(&path, "resourceVersion", watch->version);
+    kube_path_add_query(&path, "timeoutSeconds", timeout);
+    return path;
+}
+
+/* One event. False: the stream ends here, watch->broken or watch->last says why. */
+static bool on_line(struct kube_watch *watch, const char *line, size_t length)
+{
+    struct kube_event event;
+    CLEANUP_ERROR struct error *problem = NULL;
+    if (kube_event_parse(line, length, &event, &problem) < 0) {
+        CLEANUP_FREE char *sentence = xasprintf("malformed watch line: %s", error_text(problem));
+        give_up(watch, "watch", sentence);
+        return false;
+    }
+    watch->line_seen = true;
+    switch (event.type) {
+    case KUBE_EVENT_ADDED:
+    case KUBE_EVENT_MODIFIED:
+        watch->callbacks.object(watch->context, event.object);
+        break;
+    case KUBE_EVENT_DELETED:
+        watch->callbacks.deleted(watch->context, event.object);
+        break;
+    case KUBE_EVENT_BOOKMARK:
+        watch->bookmarks_seen = true;
+        break;
+    case KUBE_EVENT_ERROR:
+        kube_decoded_done(&watch->last);
+        kube_decode_status(json_copy(event.object), &watch->last);
+        break;
+    }
+    bool more = event.type != KUBE_EVENT_ERROR && !watch->stopped;
+    if (event.version)
+        str_replace(&watch->version, event.version);
+    kube_event_done(&event);
+    return more;
+}
+
+static bool is_blank(const char *line, size_t length)
+{
+    return length == 0 || (length == 1 && line[0] == '\r');
+}
+
+/* Every whole line in bytes, the first of them behind what watch->line holds already. */
+static bool take_lines(struct kube_watch *watch, const char *bytes, size_t length)
+{
+    const char *end = bytes + length;
+    for (const char *at = bytes; at < end;) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        const char *stop = newline ? newline : end;
+        const char *line = at;
+        size_t line_length = (size_t)(stop - at);
+        if (!newline || watch->line.length) {
+            if (buf_add(&watch->line, at, line_length) < 0) {
+                give_up(watch, "watch", "an object is larger than 32 MiB");
+                return false;
+            }
+            line = buf_text(&watch->line);
+            line_length = watch->line.length;
+        }
+        if (!newline)
+            return true;
+        if (!is_blank(line, line_length) && !on_line(watch, line, line_length))
+            return false;
+        buf_clear(&watch->line);
+        at = newline + 1;
+    }
+    return true;
+}
+
+static bool on_stream_data(void *context, const char *bytes, size_t length)
+{
+    struct kube_watch *watch = context;
+    enter(watch);
+    bool more = take_lines(watch, bytes, length);
+    leave(watch);
+    return more;
+}
+
+static void on_stream_status(void *context)
+{
+    struct kube_watch *watch = context;
+    enter(watch);
+    env_timer_cancel(watch->env, &watch->timer);
+    watch->stream_began_us = env_boot_us(watch->env);
+    watch->fresh_connection = false;
+    set_state(watch, KUBE_WATCH_FRESH, NULL);
+    leave(watch);
+}
+
+/* Resumes at the last version: at once when the stream has lived, else after a back-off. */
+static void resume(struct kube_watch *watch, bool lived)
+{
+    if (lived)
+        schedule(watch, 0);
+    else
+        try_later(watch, -1);
+}
+
+static void after_error_line(struct kube_watch *watch)
+{
+    const struct kube_answer *answer = &watch->last.answer;
+    /* Too old is ordinary: the list that follows says so by its state. */
+    if (answer->code != ERROR_GONE)
+        set_stale(watch, "watch", answer);
+    if (answer->http != 429)
+        want_list(watch);
+    try_later(watch, answer->retry_after_us);
+}
+
+/* The stream was cut, or fell silent. */
+static void after_loss(struct kube_watch *watch, const struct kube_answer *answer, bool lived)
+{
+    bool stalled = answer->code == ERROR_TIMED_OUT;
+    watch->fresh_connection = stalled;
+    /* From a server that sends no bookmarks, silence is no news. */
+    if (!stalled || watch->bookmarks_seen)
+        set_stale(watch, "watch", answer);
+    /* One that does send them, and has not sent a single line, may wait for a version that it never had: its
+     * storage was restored from a backup (measured: 200, and then nothing for ever). */
+    if (stalled && watch->bookmarks_seen && !watch->line_seen)
+        want_list(watch);
+    resume(watch, lived);
+}
+
+static void after_refusal(struct kube_watch *watch, const struct kube_answer *answer)
+{
+    watch->fresh_connection = answer->code == ERROR_TIMED_OUT;
+    if (answer->code != ERROR_GONE)
+        set_stale(watch, "watch", answer);
+    /* Too old; the definition is gone; a version that this server does not understand (400, 422, or a 500).
+     */
+    if (answer->code == ERROR_GONE || answer->code == ERROR_NOT_FOUND || answer->code == ERROR_INVALID ||
+        (answer->http >= 500 && watch->failures >= REFUSALS_MAX))
+        want_list(watch);
+    try_later(watch, answer->retry_after_us);
+}
+
+static void on_stream_done(void *context, const struct kube_answer *answer)
+{
+    struct kube_watch *watch = context;
+    enter(watch);
+    watch->call = NULL;
+    env_timer_cancel(watch->env, &watch->timer);
+    bool answered = watch->stream_began_us > 0;
+    bool lived = answered && env_boot_us(watch->env) - watch->stream_began_us >= GOOD_STREAM_US;
+    if (lived)
+        watch->failures = 0;
+    if (watch->broken) {
+        set_state(watch, KUBE_WATCH_STALE, watch->broken);
+        want_list(watch);
+        try_later(watch, -1);
+    } else if (watch->last.tree) {
+        after_error_line(watch);
+    } else if (answered && answer->outcome == KUBE_OK && !answer->body_cut) {
+        resume(watch, lived);
+    } else if (answered) {
+        after_loss(watch, answer, lived);
+    } else {
+        after_refusal(watch, answer);
+    }
+    leave(watch);
+}
+
+/* The request went out, or waits for a connection, and no status line comes. */
+static void on_patience_end(void *context)
+{
+    struct kube_watch *watch = context;
+    watch->timer = NULL;
+    enter(watch);
+    kube_call_cancel(watch->client, &watch->call);
+    watch->fresh_connection = true;
+    give_up(watch, "watch", "the server does not answer");
+    set_state(watch, KUBE_WATCH_STALE, watch->broken);
+    try_later(watch, -1);
+    leave(watch);
+}
+
+static unsigned stream_seconds(struct kube_watch *watch)
+{
+    uint32_t random;
+    env_random(watch->env, &random, sizeof(random));
+    return STREAM_MIN_S + random % (STREAM_MAX_S - STREAM_MIN_S + 1);
+}
+
+static void start_stream(struct kube_watch *watch)
+{
+    unsigned seconds = stream_seconds(watch);
+    CLEANUP_FREE char *path = stream_path(watch, seconds);
+    struct kube_request request = {
+        .method = "GET",
+        .path = path,
+        .accept = accept(watch, false),
+        .pool = HTTP_POOL_WATCH,
+        .timeout_us = seconds * US_PER_S + STREAM_GRACE_US,
+        .idle_timeout_us = watch->bookmarks_seen ? IDLE_US : IDLE_WITHOUT_BOOKMARKS_US,
+        .fresh_connection = watch->fresh_connection,
+        .on_status = on_stream_status,
+        .on_data = on_stream_data,
+    };
+    buf_clear(&watch->line);
+    kube_decoded_done(&watch->last);
+    watch->stream_began_us = 0;
+    watch->line_seen = false;
+    watch->call = kube_call_start(watch->client, &request, on_stream_done, watch);
+    watch->timer = env_timer_start(watch->env, STATUS_TIMEOUT_US, on_patience_end, watch);
+}
+
+/* --- both
+ * ----------------------------------------------------------------------------------------------------- */
+
+static void next_try(void *context)
+{
+    struct kube_watch *watch = context;
+    watch->timer = NULL;
+    enter(watch);
+    str_replace(&watch->broken, NULL);
+    if (!watch->relist) {
+        start_stream(watch);
+    } else {
+        /* While a list keeps failing, its reason stands. */
+        if (!watch->continue_token && watch->state != KUBE_WATCH_STALE)
+            set_state(watch, KUBE_WATCH_LISTING, NULL);
+        if (!watch->stopped)
+            start_page(watch);
+    }
+    leave(watch);
+}
+
+struct kube_watch *kube_watch_start(struct kube_client *client, const struct kube_watch_spec *spec,
+                                    const struct kube_watch_callbacks *callbacks, void *context)
+{
+    PRE(client && spec && callbacks);
+    PRE(callbacks->list_begin && callbacks->list_end && callbacks->object && callbacks->deleted);
+    struct kube_watch *watch = xcalloc(1, sizeof(*watch));
+    watch->client = client;
+    watch->env = kube_client_env(client);
+    watch->resource = spec->resource;
+    watch->namespace = spec->namespace && *spec->namespace ? xstrdup(spec->namespace) : NULL;
+    watch->label_selector = xstrdup_or_null(spec->label_selector);
+    watch->field_selector = xstrdup_or_null(spec->field_selector);
+    watch->page_limit = spec->page_limit ? spec->page_limit : PAGE_LIMIT;
+    watch->metadata_only = spec->metadata_only;
+    watch->callbacks = *callbacks;
+    watch->context = context;
+    watch->state = KUBE_WATCH_LISTING;
+    watch->line = BUF_INIT(LINE_MAX_BYTES);
+    want_list(watch);
+    schedule(watch, 0);
+    return watch;
+}
+
+void kube_watch_stop(struct kube_watch *watch)
+{
+    if (!watch)
+        return;
+    PRE(!watch->stopped);
+    watch->stopped = true;
+    kube_call_cancel(watch->client, &watch->call);
+    env_timer_cancel(watch->env, &watch->timer);
+    if (watch->entered == 0)
+        watch_free(watch);
+}
+
+bool kube_watch_is_fresh(const struct kube_watch *watch)
+{
+    return watch->state == KUBE_WATCH_FRESH && watch->reported;
+}

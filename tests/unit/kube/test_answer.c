@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kube/answer.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static struct kube_decoded decode(int status, const char *body, enum kube_decode_mode mode)
+{
+    struct http_answer http = {.outcome = HTTP_ANSWERED,
+                               .status = status,
+                               .body_whole = true,
+                               .body = body,
+                               .body_length = strlen(body),
+                               .retry_after_us = -1};
+    struct kube_decoded decoded;
+    kube_decode(&http, mode, &decoded);
+    return decoded;
+}
+
+static void every_status_has_its_code(void **state)
+{
+    (void)state;
+    static const struct {
+        int http;
+        const char *reason;
+        enum error_code code;
+    } cases[] = {
+        {301, "", ERROR_REFUSED},
+        {400, "BadRequest", ERROR_INVALID},
+        {401, "Unauthorized", ERROR_UNAUTHORIZED},
+        {403, "Forbidden", ERROR_FORBIDDEN},
+        {404, "NotFound", ERROR_NOT_FOUND},
+        {405, "MethodNotAllowed", ERROR_UNSUPPORTED},
+        {406, "NotAcceptable", ERROR_UNSUPPORTED},
+        {408, "", ERROR_TIMED_OUT},
+        {409, "AlreadyExists", ERROR_EXISTS},
+        {409, "Conflict", ERROR_CONFLICT},
+        {409, "", ERROR_CONFLICT},
+        {410, "Expired", ERROR_GONE},
+        {413, "RequestEntityTooLarge", ERROR_TOO_LARGE},
+        {415, "UnsupportedMediaType", ERROR_UNSUPPORTED},
+        {418, "", ERROR_FAILED},
+        {422, "Invalid", ERROR_INVALID},
+        {429, "TooManyRequests", ERROR_REFUSED},
+        {500, "InternalError", ERROR_FAILED},
+        {502, "", ERROR_UNREACHABLE},
+        {503, "ServiceUnavailable", ERROR_UNREACHABLE},
+        {504, "Timeout", ERROR_TIMED_OUT},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP_FREE char *body = xasprintf("{\"kind\":\"Status\",\"reason\":\"%s\"}", cases[i].reason);
+        struct kube_decoded decoded = decode(cases[i].http, body, KUBE_DECODE_WRITE);
+        assert_int_equal(decoded.answer.outcome, KUBE_REFUSED);
+        assert_int_equal(decoded.answer.http, cases[i].http);
+        assert_int_equal(decoded.answer.code, cases[i].code);
+        assert_string_equal(decoded.answer.reason, cases[i].reason);
+        kube_decoded_done(&decoded);
+    }
+}
+
+static void a_status_gives_reason_message_causes_and_waiting_time(void **state)
+{
+    (void)state;
+    struct kube_decoded decoded = decode(
+        409,
+        "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"message\":\"Apply failed with 1 "
+        "conflict\",\"reason\":\"Conflict\",\"details\":{\"retryAfterSeconds\":2,\"causes\":[{\"reason\":"
+        "\"FieldManagerConflict\",\"message\":\"conflict with \\\"x\\\"\",\"field\":\".spec.replicas\"},7]},"
+        "\"code\":409}",
+        KUBE_DECODE_WRITE);
+    const struct kube_answer *answer = &decoded.answer;
+    assert_string_equal(answer->reason, "Conflict");
+    assert_string_equal(answer->message, "Apply failed with 1 conflict");
+    assert_int_equal(answer->cause_count, 2);
+    assert_string_equal(answer->causes[0].reason, "FieldManagerConflict");
+    assert_string_equal(answer->causes[0].field, ".spec.replicas");
+    assert_string_equal(answer->causes[1].field, "");
+    assert_true(kube_answer_has_cause_field(answer, ".spec.replicas"));
+    assert_false(kube_answer_has_cause_field(answer, "metadata.uid"));
+    assert_true(answer->retry_after_us == 2000000);
+    assert_string_equal(answer->summary,
+                        "409 Conflict: .spec.replicas (FieldManagerConflict): Apply failed with 1 "
+                        "conflict");
+    kube_decoded_done(&decoded);
+}
+
+static void causes_are_bounded(void **state)
+{
+    (void)state;
+    CLEANUP_BUF struct buf body = BUF_INIT(1000000);
+    buf_add_text(&body, "{\"kind\":\"Status\",\"reason\":\"Invalid\",\"details\":{\"causes\":[{}");
+    for (int i = 0; i < 1000; i++)
+        buf_add_text(&body, ",{\"field\":\"spec.a\",\"reason\":\"FieldValueInvalid\"}");
+    buf_add_text(&body, "]}}");
+    struct kube_decoded decoded = decode(422, buf_text(&body), KUBE_DECODE_WRITE);
+    assert_int_equal(decoded.answer.cause_count, KUBE_CAUSES_MAX);
+    assert_true(strlen(decoded.answer.summary) < KUBE_SUMMARY_SIZE);
+    kube_decoded_done(&decoded);
+}
+
+/* Each body is what a server answers to a manifest that holds "hunter2". */
+static void no_summary_and_no_sentence_repeats_a_value(void **state)
+{
+    (void)state;
+    static const struct {
+        int http;
+        const char *body;
+    } cases[] = {
+        {422, "{\"kind\":\"Status\",\"reason\":\"Invalid\",\"message\":\"Pod \\\"x\\\" is invalid: "
+              "spec.containers[0].env[0].value: Invalid value: \\\"hunter2\\\": must be short\",\"details\":{"
+              "\"causes\":[{\"reason\":\"FieldValueInvalid\",\"message\":\"Invalid value: \\\"hunter2\\\": "
+              "must be "
+              "short\",\"field\":\"spec.containers[0].env[0].value\"}]}}"},
+        {422, "{\"kind\":\"Status\",\"reason\":\"Invalid\",\"message\":\"Pod \\\"x\\\" is invalid: spec: "
+              "Forbidden: pod "
+              "updates may not change fields other than ...\\n{\\\"Value\\\": \\\"hunter2\\\"}\"}"},
+        {400, "{\"kind\":\"Status\",\"reason\":\"BadRequest\",\"message\":\"json: cannot unmarshal hunter2 "
+              "into Go "
+              "struct field\"}"},
+        {500, "{\"kind\":\"Status\",\"message\":\".spec.replicas: expected numeric, got &value{hunter2}\"}"},
+        {404, "<html>hunter2</html>"},
+        {418, "{\"kind\":\"Status\",\"reason\":\"SomethingNew\",\"message\":\"hunter2\"}"},
+        {403, "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"message\":\"pods \\\"x\\\" is forbidden: "
+              "no\\nhunter2\"}"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct kube_decoded decoded = decode(cases[i].http, cases[i].body, KUBE_DECODE_WRITE);
+        CLEANUP_FREE char *sentence = kube_answer_sentence(&decoded.answer, "creating a pod");
+        assert_null(strstr(decoded.answer.summary, "hunter2"));
+        assert_null(strstr(sentence, "hunter2"));
+        assert_null(strchr(decoded.answer.summary, '\n'));
+        kube_decoded_done(&decoded);
+    }
+}
+
+static void a_summary_says_what_a_history_needs(void **state)
+{
+    (void)state;
+    static const struct {
+        int http;
+        const char *body;
+        const char *summary;
+    } cases[] = {
+        {422,
+         "{\"kind\":\"Status\",\"reason\":\"Invalid\",\"message\":\"m\",\"details\":{\"causes\":[{\"reason\":"
+         "\"FieldValueInvalid\",\"field\":\"metadata.uid\"},{\"field\":\"spec\"},{\"reason\":\"Odd\"}]}}",
+         "422 Invalid: metadata.uid (FieldValueInvalid), spec, Odd"},
+        {404, "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"message\":\"pods \\\"x\\\" not found\"}",
+         "404 NotFound: pods \"x\" not found"},
+        {404, "404 page not found\n", "404"},
+        {503, "", "503"},
+        {200, "{}", "200"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct kube_decoded decoded = decode(cases[i].http, cases[i].body, KUBE_DECODE_WRITE);
+        assert_string_equal(decoded.answer.summary, cases[i].summary);
+        kube_decoded_done(&decoded);
+    }
+}
+
+static void a_summary_is_cut_between_characters(void **state)
+{
+    (void)state;
+    for (int pad = 0; pad < 4; pad++) {
+        CLEANUP_BUF struct buf body = BUF_INIT(10000);
+        buf_add_text(&body, "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"message\":\"");
+        for (int i = 0; i < pad; i++)
+            buf_add_char(&body, 'x');
+        for (int i = 0; i < 200; i++)
+            buf_add_text(&body, "\xE2\x82\xAC");
+        buf_add_text(&body, "\"}");
+        struct kube_decoded decoded = decode(404, buf_text(&body), KUBE_DECODE_WRITE);
+        const char *summary = decoded.answer.summary;
+        size_t length = strlen(summary);
+        assert_true(length > 250 && length <= 256);
+        assert_string_equal(summary + length - 3, "\xE2\x82\xAC");
+        kube_decoded_done(&decoded);
+    }
+}
+
+static void control_characters_do_not_reach_a_summary(void **state)
+{
+    (void)state;
+    struct kube_decoded decoded =
+        decode(404, "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"message\":\"a\\u001b[2Jb\\u007fc\\rd\"}",
+               KUBE_DECODE_READ);
+    assert_string_equal(decoded.answer.summary, "404 NotFound: a [2Jb c");
+    kube_decoded_done(&decoded);
+}
+
+static void a_read_needs_its_body_and_a_write_does_not(void **state)
+{
+    (void)state;
+    struct http_answer cut = {.outcome = HTTP_ANSWERED,
+                              .status = 200,
+                              .body = "{\"a\":",
+                              .body_length = 5,
+                              .retry_after_us = -1,
+                              .problem = "the connection was cut",
+                              .code = ERROR_UNREACHABLE};
+    struct kube_decoded decoded;
+    kube_decode(&cut, KUBE_DECODE_READ, &decoded);
+    assert_int_equal(decoded.answer.outcome, KUBE_NO_ANSWER);
+    assert_int_equal(decoded.answer.code, ERROR_UNREACHABLE);
+    assert_true(decoded.answer.body_cut);
+    assert_string_equal(decoded.answer.summary, "no answer: the connection was cut");
+    kube_decoded_done(&decoded);
+    kube_decode(&cut, KUBE_DECODE_WRITE, &decoded);
+    assert_int_equal(decoded.answer.outcome, KUBE_OK);
+    assert_true(decoded.answer.body_cut);
+    assert_null(decoded.answer.body);
+    kube_decoded_done(&decoded);
+    decoded = decode(200, "no JSON", KUBE_DECODE_READ);
+    assert_int_equal(decoded.answer.outcome, KUBE_NO_ANSWER);
+    assert_int_equal(decoded.answer.code, ERROR_CORRUPT);
+    kube_decoded_done(&decoded);
+    decoded = decode(201, "no JSON", KUBE_DECODE_WRITE);
+    assert_int_equal(decoded.answer.outcome, KUBE_OK);
+    assert_true(decoded.answer.body_cut);
+    kube_decoded_done(&decoded);
+}
+
+static void a_request_that_was_not_answered_says_why(void **state)
+{
+    (void)state;
+    struct http_answer none = {.outcome = HTTP_NOT_SENT,
+                               .retry_after_us = -1,
+                               .problem = "cannot connect to 10.0.0.1:6443: Connection refused",
+                               .code = ERROR_UNREACHABLE};
+    struct kube_decoded decoded;
+    kube_decode(&none, KUBE_DECODE_WRITE, &decoded);
+    assert_int_equal(decoded.answer.outcome, KUBE_NOT_SENT);
+    assert_int_equal(decoded.answer.http, 0);
+    assert_int_equal(decoded.answer.code, ERROR_UNREACHABLE);
+    CLEANUP_FREE char *sentence = kube_answer_sentence(&decoded.answer, "reading pods");
+    assert_string_equal(sentence,
+                        "reading pods: not sent: cannot connect to 10.0.0.1:6443: Connection refused");
+    kube_decoded_done(&decoded);
+}
+
+static void a_sentence_says_what_to_do(void **state)
+{
+    (void)state;
+    static const struct {
+        int http;
+        const char *body;
+        const char *holds;
+    } cases[] = {
+        {401, "{\"kind\":\"Status\",\"reason\":\"Unauthorized\",\"message\":\"Unauthorized\"}",
+         "log in again"},
+        {403,
+         "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"message\":\"pods is forbidden: User \\\"x\\\" "
+         "cannot list "
+         "resource \\\"pods\\\"\"}",
+         "cannot list resource \"pods\""},
+        {404, "404 page not found", "is its definition installed?"},
+        {429, "{\"kind\":\"Status\",\"reason\":\"TooManyRequests\"}", "try again"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct kube_decoded decoded = decode(cases[i].http, cases[i].body, KUBE_DECODE_READ);
+        CLEANUP_FREE char *sentence = kube_answer_sentence(&decoded.answer, "reading pods");
+        assert_true(str_starts_with(sentence, "reading pods: "));
+        assert_non_null(strstr(sentence, cases[i].holds));
+        kube_decoded_done(&decoded);
+    }
+    /* An object that is not there is no missing definition. */
+    struct kube_decoded decoded = decode(
+        404, "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"details\":{\"name\":\"x\"}}", KUBE_DECODE_READ);
+    CLEANUP_FREE char *sentence = kube_answer_sentence(&decoded.answer, "reading x");
+    assert_null(strstr(sentence, "definition"));
+    kube_decoded_done(&decoded);
+}
+
+static void an_error_line_of_a_watch_is_a_status(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *status;
+        int http;
+        enum error_code code;
+    } cases[] = {
+        {"{\"kind\":\"Status\",\"code\":410,\"reason\":\"Expired\"}", 410, ERROR_GONE},
+        {"{\"kind\":\"Status\"}", 500, ERROR_FAILED},
+        {"{\"code\":-7}", 500, ERROR_FAILED},
+        {"{\"code\":99999999999999999999}", 500, ERROR_FAILED},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        cJSON *tree = NULL;
+        assert_int_equal(json_parse(cases[i].status, strlen(cases[i].status), &tree, NULL), 0);
+        struct kube_decoded decoded;
+        kube_decode_status(tree, &decoded);
+        assert_int_equal(decoded.answer.http, cases[i].http);
+        assert_int_equal(decoded.answer.code, cases[i].code);
+        kube_decoded_done(&decoded);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_status_has_its_code),
+        cmocka_unit_test(a_status_gives_reason_message_causes_and_waiting_time),
+        cmocka_unit_test(causes_are_bounded),
+        cmocka_unit_test(no_summary_and_no_sentence_repeats_a_value),
+        cmocka_unit_test(a_summary_says_what_a_history_needs),
+        cmocka_unit_test(a_summary_is_cut_between_characters),
+        cmocka_unit_test(control_characters_do_not_reach_a_summary),
+        cmocka_unit_test(a_read_needs_its_body_and_a_write_does_not),
+        cmocka_unit_test(a_request_that_was_not_answered_says_why),
+        cmocka_unit_test(a_sentence_says_what_to_do),
+        cmocka_unit_test(an_error_line_of_a_watch_is_a_status),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kube/object.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static const char pod[] =
+    "{\"metadata\":{\"name\":\"mysql-0\",\"namespace\":\"db\",\"uid\":\"u1\",\"resourceVersion\":\"00012\","
+    "\"generation\":9007199254740993,\"creationTimestamp\":\"2026-11-30T07:38:15Z\","
+    "\"deletionTimestamp\":\"2026-11-30T07:38:16.5Z\",\"labels\":{\"app\":\"mysql\",\"empty\":\"\"},"
+    "\"annotations\":{\"apps.neo.io/key\":\"k-1\"},\"finalizers\":[\"a\",7,\"apps.neo.io/hook\"],"
+    "\"ownerReferences\":[{\"uid\":\"other\",\"controller\":false},{\"uid\":\"set\",\"controller\":true}]},"
+    "\"spec\":{\"containers\":[{\"name\":\"a\"},{\"name\":\"b\",\"image\":\"i\"}]},"
+    "\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"},{\"type\":\"Gate\",\"status\":"
+    "\"False\"}]}}";
+
+static cJSON *parse(const char *text)
+{
+    cJSON *tree = NULL;
+    assert_int_equal(kube_object_parse(text, strlen(text), &tree, NULL), 0);
+    return tree;
+}
+
+static void the_common_members_are_read(void **state)
+{
+    (void)state;
+    CLEANUP_JSON cJSON *object = parse(pod);
+    assert_string_equal(kube_object_name(object), "mysql-0");
+    assert_string_equal(kube_object_namespace(object), "db");
+    assert_string_equal(kube_object_uid(object), "u1");
+    assert_string_equal(kube_object_version(object), "00012");
+    assert_true(kube_object_generation(object) == 9007199254740993LL);
+    assert_string_equal(kube_object_label(object, "app"), "mysql");
+    assert_null(kube_object_label(object, "App"));
+    assert_null(kube_object_label(object, "empty"));
+    assert_string_equal(kube_object_annotation(object, "apps.neo.io/key"), "k-1");
+    assert_true(kube_object_is_deleting(object));
+    assert_true(kube_object_has_finalizer(object, "apps.neo.io/hook"));
+    assert_false(kube_object_has_finalizer(object, "hook"));
+    assert_true(kube_object_created_us(object) == 1796024295000000LL);
+    assert_true(kube_object_deleting_us(object) == 1796024296500000LL);
+}
+
+static void owners_are_told_from_the_controller(void **state)
+{
+    (void)state;
+    CLEANUP_JSON cJSON *object = parse(pod);
+    assert_string_equal(json_str(kube_object_controller(object), "uid"), "set");
+    assert_true(kube_object_is_controlled_by(object, "set"));
+    assert_false(kube_object_is_controlled_by(object, "other"));
+    assert_true(kube_object_is_owned_by(object, "other"));
+    assert_false(kube_object_is_owned_by(object, "nobody"));
+}
+
+static void conditions_and_named_elements_are_found(void **state)
+{
+    (void)state;
+    CLEANUP_JSON cJSON *object = parse(pod);
+    assert_true(kube_object_condition_is_true(object, "Ready"));
+    assert_false(kube_object_condition_is_true(object, "Gate"));
+    assert_string_equal(kube_object_condition_status(object, "Gate"), "False");
+    assert_null(kube_object_condition_status(object, "Other"));
+    const cJSON *containers = json_path(object, "spec", "containers", NULL);
+    assert_string_equal(json_str(kube_named_element(containers, "b"), "image"), "i");
+    assert_null(kube_named_element(containers, "c"));
+}
+
+/* A server, or someone in between, may send anything. */
+static void what_is_not_as_expected_is_absent(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "null",
+        "7",
+        "[]",
+        "{}",
+        "{\"metadata\":null}",
+        "{\"metadata\":[],\"status\":7}",
+        "{\"metadata\":{\"name\":7,\"namespace\":{},\"uid\":\"\",\"resourceVersion\":12,\"generation\":\"x\","
+        "\"labels\":[],\"annotations\":7,\"deletionTimestamp\":null,\"creationTimestamp\":\"soon\","
+        "\"ownerReferences\":[null,7,{\"controller\":\"true\"}],\"finalizers\":{\"a\":\"f\"}},"
+        "\"status\":{\"conditions\":[7,null,{\"type\":7}]}}",
+    };
+    for (size_t i = 0; i <= ARRAY_SIZE(texts); i++) {
+        CLEANUP_JSON cJSON *object = i < ARRAY_SIZE(texts) ? parse(texts[i]) : NULL;
+        assert_null(kube_object_name(object));
+        assert_null(kube_object_namespace(object));
+        assert_null(kube_object_uid(object));
+        assert_null(kube_object_version(object));
+        assert_null(kube_object_label(object, "a"));
+        assert_null(kube_object_annotation(object, "a"));
+        assert_true(kube_object_generation(object) == 0);
+        assert_false(kube_object_is_deleting(object));
+        assert_false(kube_object_has_finalizer(object, "a"));
+        assert_null(kube_object_controller(object));
+        assert_false(kube_object_is_controlled_by(object, "u"));
+        assert_false(kube_object_is_owned_by(object, "u"));
+        assert_null(kube_object_condition(object, "Ready"));
+        assert_true(kube_object_created_us(object) == -1);
+        assert_null(kube_named_element(object, "a"));
+    }
+}
+
+/* Kubernetes lets "\u0000" pass in annotations; no C string can hold it. One such pod must not blind a watch.
+ */
+static void a_nul_escape_becomes_a_replacement_character(void **state)
+{
+    (void)state;
+    CLEANUP_JSON cJSON *object = parse(
+        "{\"metadata\":{\"annotations\":{\"a\":\"x\\u0000y\",\"b\":\"\\\\u0000\",\"c\":\"\\\\\\u0000\"}}}");
+    assert_string_equal(kube_object_annotation(object, "a"), "x\xEF\xBF\xBDy");
+    assert_string_equal(kube_object_annotation(object, "b"), "\\u0000");
+    assert_string_equal(kube_object_annotation(object, "c"), "\\\xEF\xBF\xBD");
+    cJSON *tree = NULL;
+    assert_true(kube_object_parse("{\"a\":\"\\u000\"}", 12, &tree, NULL) < 0);
+    assert_true(kube_object_parse("\\u0000", 6, &tree, NULL) < 0);
+    assert_null(tree);
+}
+
+static void an_object_is_named_for_people(void **state)
+{
+    (void)state;
+    CLEANUP_FREE char *inside = kube_object_ref_text(KUBE_NEOSET, "default", "mysql");
+    CLEANUP_FREE char *outside = kube_object_ref_text(KUBE_DEFINITION, NULL, "neosets.apps.neo.io");
+    assert_string_equal(inside, "NeoSet/default/mysql");
+    assert_string_equal(outside, "CustomResourceDefinition/neosets.apps.neo.io");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_common_members_are_read),
+        cmocka_unit_test(owners_are_told_from_the_controller),
+        cmocka_unit_test(conditions_and_named_elements_are_found),
+        cmocka_unit_test(what_is_not_as_expected_is_absent),
+        cmocka_unit_test(a_nul_escape_becomes_a_replacement_character),
+        cmocka_unit_test(an_object_is_named_for_people),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
