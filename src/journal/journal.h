@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The journal's only writer: opens and locks the file, appends entries, commits them on the environment's worker, keeps
- * what is open (steps, operations, waits) in memory. What is on disk is never changed. The loop never waits for the
- * disk: appended entries become durable later, and journal_when_durable() says when. What is in memory as "open" moves
- * at append; what is *acted on* must wait for durability: the gateway sees to that.
- * Knows nothing of Kubernetes: objects are names. */
+ * The journal's only writer: opens and locks the file, appends entries, commits them on the environment's
+ * worker, keeps what is open (steps, operations, waits) in memory. What is on disk is never changed. The loop
+ * never waits for the disk: appended entries become durable later, and journal_when_durable() says when. What
+ * is in memory as "open" moves at append; what is *acted on* must wait for durability: the gateway sees to
+ * that. Knows nothing of Kubernetes: objects are names. */
 #pragma once
 
 #include "base/json.h"
@@ -15,13 +15,13 @@ struct journal;
 
 struct journal_options {
     const char *path;
-    const char *identity;    /* who we are (pod or host name), for the start entry */
-    const char *version;     /* program version, for the start entry */
-    int64_t retention_us;    /* entries older are pruned; 0: keep */
-    int64_t retention_bytes; /* file size limit; 0: none */
+    const char *identity;      /* who we are (pod or host name), for the start entry */
+    const char *version;       /* program version, for the start entry */
+    int64_t retention_us;      /* entries older are pruned; 0: keep */
+    int64_t retention_bytes;   /* file size limit; 0: none */
     int64_t renew_deadline_us; /* a commit slower than a third of it turns the journal SLOW; 0: 15 s */
-    bool unsafe_file_system; /* --journal-unsafe-fs */
-    const char *vfs;         /* SQLite VFS by name, for tests; NULL: the default */
+    bool unsafe_file_system;   /* --journal-unsafe-fs */
+    const char *vfs;           /* SQLite VFS by name, for tests; NULL: the default */
 };
 
 enum journal_health {
@@ -33,7 +33,7 @@ enum journal_health {
 
 /* A step with an intent and no outcome. Strings live until the step is closed. */
 struct journal_open_step {
-    int64_t seq;       /* its intent */
+    int64_t seq; /* its intent */
     int64_t operation;
     int64_t run;       /* run that wrote the intent */
     const char *nonce; /* nonce of that run: the step's key is <nonce>-<seq> */
@@ -44,8 +44,10 @@ struct journal_open_step {
     const char *uid;
     const char *version;
     const char *detail;
-    int unknowns;      /* `unknown` entries so far: the next attempt is this + 1 */
-    int64_t last_at_us; /* wall time of its newest entry: it may have left until then (of an ended run: the run's last entry) */
+    int unknowns; /* `unknown` entries so far: the next attempt is this + 1 */
+    /* Wall time of its newest entry. Of an ended run: the start of this one, the first moment at which that
+     * run surely could not send any more (its process held the lock until it was dead). */
+    int64_t last_at_us;
 };
 
 struct journal_open_operation {
@@ -59,11 +61,14 @@ struct journal_open_operation {
     int64_t begun_us;
 };
 
-/* Opens, creates or migrates the file; takes the lock; writes the `start` entry (durable on return). Blocks: only at
- * start. Errors: LOCKED (names the holder), UNSUPPORTED (newer file, another application's, network file system),
- * CORRUPT, FORBIDDEN, NO_SPACE, INVALID (a directory): each a sentence that says what to do. */
-int journal_open(struct env *env, const struct journal_options *options, struct journal **ret, struct error **err);
-/* Commits what is pending with a `stop` entry whose reason is given (NULL: none, as after a crash), closes, unlocks. */
+/* Opens, creates or migrates the file; takes the lock; writes the `start` entry (durable on return). Blocks:
+ * only at start. Errors: LOCKED (names the holder), UNSUPPORTED (newer file, another application's, network
+ * file system), CORRUPT, FORBIDDEN, NO_SPACE, INVALID (a directory): each a sentence that says what to do. */
+int journal_open(struct env *env, const struct journal_options *options, struct journal **ret,
+                 struct error **err);
+/* Commits what is pending with a `stop` entry whose reason is given, closes, unlocks. Blocks for that commit;
+ * gives up silently when the disk does not take it. NULL: as after a crash: what is not on its way to the
+ * disk yet is forgotten, no `stop` entry. Never from inside a callback of the journal. */
 void journal_close(struct journal *journal, const char *stop_reason);
 
 /* This run's nonce: 16 hexadecimal digits. The file's id: 32. */
@@ -76,9 +81,16 @@ int64_t journal_run(const struct journal *journal);
 int64_t journal_epoch(const struct journal *journal);
 void journal_set_epoch(struct journal *journal, int64_t epoch);
 
-/* Appends one entry: seq, form, run, epoch, at_us, mono_us, hash are filled in here, the rest is copied from *entry.
- * `begin` and `intent` get operation/step = their own seq. Checks what the file's CHECKs would refuse by assertion.
- * Returns the seq. Nothing is written yet. */
+/* Members of a `begin` entry's detail: where the operation comes from and goes to, for lists. */
+#define JOURNAL_DETAIL_FROM "from"
+#define JOURNAL_DETAIL_TO "to"
+
+/* Appends one entry: seq, form, run, epoch, at_us, mono_us, hash are filled in here, the rest is copied from
+ * *entry. `begin` and `intent` get operation/step = their own seq. Checks what the file's CHECKs would refuse
+ * by assertion (of answers' rows a version "" or "0" and an http code that is none are left out instead; a
+ * reason is cut at 4 KiB). In an answer's row (outcome, unknown) operation and attempt are filled in from its
+ * step when they are 0. Kinds: epoch, begin, end, intent, the outcomes, unknown, late, note. `begin` has its
+ * from and to in detail. The others are the journal's own. Returns the seq. Nothing is written yet. */
 int64_t journal_append(struct journal *journal, const struct journal_entry *entry);
 /* As above, for an intent whose exact bytes may be kept (patches): makes salt and digest and keeps the body.
  * keep false: the digest only (creates, applies). */
@@ -90,10 +102,15 @@ int64_t journal_next_seq(const struct journal *journal);
 void journal_commit(struct journal *journal);
 /* The same, but it may wait up to 200 ms for company (outcomes). */
 void journal_commit_soon(struct journal *journal);
-/* Calls back on the loop once everything up to seq is on disk (at once when it is: from the loop, not inside). In order
- * of seq. Never when the journal died. */
+/* Calls back on the loop once everything up to seq is on disk (at once when it is: from the loop, not
+ * inside). In order of seq. Never when the journal died. */
 void journal_when_durable(struct journal *journal, int64_t seq, env_callback *durable, void *context);
+/* Drops what waits with this context: its owner goes away. */
+void journal_forget(struct journal *journal, const void *context);
 int64_t journal_durable_seq(const struct journal *journal);
+/* How long the oldest commit that was asked for has not been done, in microseconds of the boot clock; 0: none
+ * is waited for. Past the renew deadline the lease is let go. */
+int64_t journal_commit_age_us(const struct journal *journal);
 
 enum journal_health journal_health(const struct journal *journal);
 /* A sentence when the health is not WELL: what and what to do. */
@@ -106,19 +123,35 @@ const struct journal_open_step *journal_open_step_find(const struct journal *jou
 /* The open step on an object that is not a `block`, or NULL. */
 const struct journal_open_step *journal_open_step_on(const struct journal *journal, const char *object,
                                                      const char *namespace, const char *name);
+/* The open step of kind `block` on an object, or NULL. */
+const struct journal_open_step *journal_open_block_on(const struct journal *journal, const char *object,
+                                                      const char *namespace, const char *name);
+/* each may close the step that it is given. */
 void journal_open_steps_each(const struct journal *journal,
-                             void (*each)(void *context, const struct journal_open_step *step), void *context);
+                             void (*each)(void *context, const struct journal_open_step *step),
+                             void *context);
 /* The open operation of this kind on this object, or NULL. */
-const struct journal_open_operation *journal_open_operation_find(const struct journal *journal, const char *action,
-                                                                 const char *object, const char *namespace,
-                                                                 const char *name);
+const struct journal_open_operation *journal_open_operation_find(const struct journal *journal,
+                                                                 const char *action, const char *object,
+                                                                 const char *namespace, const char *name);
+/* By the seq of its begin entry, or NULL. */
+const struct journal_open_operation *journal_open_operation_get(const struct journal *journal, int64_t seq);
+/* each may end the operation that it is given. */
 void journal_open_operations_each(const struct journal *journal,
                                   void (*each)(void *context, const struct journal_open_operation *operation),
                                   void *context);
 
-/* Waits, as budgets (journal.md, "Waiting is journaled too"). A wait is known by object and action; begin is idempotent
- * while it is open. Time spent is summed on the boot clock inside a run; across runs the gap counts as wall time,
- * never negative, not while held. */
+/* Of an open step of an ended run, read from the file (at most once a step, in recovery): the exact bytes
+ * that were kept for it, NUL-terminated, the caller's; NULL: they were not kept. */
+char *journal_step_body(struct journal *journal, int64_t step, size_t *ret_length);
+/* True when bytes are exactly what the open step's intent was appended with, by its digest: for bodies that
+ * are not kept but can be made again (creates). The salt of such a step lives as long as the step is open.
+ * false also when the salt is gone. */
+bool journal_step_has_body(struct journal *journal, int64_t step, const void *bytes, size_t length);
+
+/* Waits, as budgets (journal.md, "Waiting is journaled too"). A wait is known by object and action; begin is
+ * idempotent while it is open. Time spent is summed on the boot clock inside a run; across runs the gap
+ * counts as wall time, never negative, not while held. */
 int64_t journal_wait_begin(struct journal *journal, int64_t operation, const char *action, const char *object,
                            const char *namespace, const char *name, int64_t budget_us, const char *reason);
 /* The open wait's seq, or 0. */
@@ -128,13 +161,20 @@ void journal_wait_hold(struct journal *journal, int64_t wait, const char *reason
 void journal_wait_go(struct journal *journal, int64_t wait);
 /* outcome: "done", "expired", "dropped" ... */
 void journal_wait_end(struct journal *journal, int64_t wait, const char *outcome);
+/* Every open wait, also of ended runs. */
+void journal_open_waits_each(const struct journal *journal,
+                             void (*each)(void *context, int64_t wait, const char *action, const char *object,
+                                          const char *namespace, const char *name),
+                             void *context);
 int64_t journal_wait_spent_us(const struct journal *journal, int64_t wait);
 int64_t journal_wait_budget_us(const struct journal *journal, int64_t wait);
 bool journal_wait_is_held(const struct journal *journal, int64_t wait);
-/* Spent ≥ budget, not held, and at least 60 s since first_seen_boot_us (the first observation of this run). */
+/* Spent ≥ budget, not held, and at least 60 s since first_seen_boot_us (the first observation of this run).
+ */
 bool journal_wait_is_expired(const struct journal *journal, int64_t wait, int64_t first_seen_boot_us);
 
-/* The newest durable entry, for the Lease's annotation: {"journal_id":...,"seq":...,"hash":...}. The caller's. */
+/* The newest durable entry, for the Lease's annotation: {"journal_id":...,"seq":...,"hash":...}. The
+ * caller's. */
 char *journal_head_text(const struct journal *journal);
 enum journal_head_verdict {
     JOURNAL_HEAD_GOES_ON,   /* same id, our row at that seq has that hash; or no head was published */

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "journal/lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+char *lock_path_make(const char *journal_path)
+{
+    size_t length = strlen(journal_path);
+    if (str_ends_with(journal_path, ".db"))
+        length -= strlen(".db");
+    return xasprintf("%.*s.lock", (int)length, journal_path);
+}
+
+static struct flock whole_file(void)
+{
+    /* l_pid must be 0 for OFD locks. */
+    return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
+}
+
+/* "1234 mysql-operator-0", or NULL: written by the holder, so made harmless for a message. The caller's. */
+static char *read_holder(int fd)
+{
+    char text[256];
+    ssize_t length = pread(fd, text, sizeof(text) - 1, 0);
+    if (length <= 0)
+        return NULL;
+    text[length] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+    for (char *at = text; *at; at++)
+        if ((unsigned char)*at < ' ' || (unsigned char)*at >= 127)
+            *at = '?';
+    return xstrdup(text);
+}
+
+static int refuse(int fd, const char *journal_path, struct error **err)
+{
+    CLEANUP_FREE char *holder = read_holder(fd);
+    return error_set(
+        err, ERROR_LOCKED,
+        "journal %s is in use by process %s: one journal has one controller; stop that one or choose "
+        "another --journal",
+        journal_path, holder ? holder : "(unknown)");
+}
+
+int lock_take(const char *lock_path, const char *journal_path, const char *identity, int *ret_fd,
+              struct error **err)
+{
+    CLEANUP_CLOSE int fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return error_set_errno(err, errno, "journal: lock file %s", lock_path);
+    struct flock lock = whole_file();
+    if (fcntl(fd, F_OFD_SETLK, &lock) != 0) {
+        if (errno == EAGAIN || errno == EACCES)
+            return refuse(fd, journal_path, err);
+        return error_set_errno(err, errno, "journal: lock file %s", lock_path);
+    }
+    /* Only words for a message: a full disk must not keep us from starting. */
+    CLEANUP_FREE char *holder = xasprintf("%ld %s\n", (long)getpid(), identity ? identity : "");
+    if (ftruncate(fd, 0) == 0 && pwrite(fd, holder, strlen(holder), 0) < 0)
+        (void)!ftruncate(fd, 0);
+    *ret_fd = fd;
+    fd = -1;
+    return 0;
+}
+
+bool lock_is_held(const char *lock_path)
+{
+    CLEANUP_CLOSE int fd = open(lock_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return false;
+    struct flock lock = whole_file();
+    return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where a journal lies: its real path, the files beside it, whether that is a place for one, and what the
+ * first 100 bytes say, so that a file that is not ours is never touched. Looks with stat() and one descriptor
+ * that stays open: closing any descriptor of the file drops SQLite's locks. */
+#pragma once
+
+#include "base/error.h"
+
+struct place {
+    char *path; /* absolute, without symbolic links */
+    char *folder;
+    char *lock_path;
+    char *wal_path;
+    char *shm_path;
+    char *ballast_path;
+    bool is_new; /* no file yet, or an empty one */
+    int fd;      /* -1, or the descriptor of the look at the header: closed last */
+};
+
+/* "neoj": tells file(1) and us that a SQLite file is a journal. */
+enum { PLACE_APPLICATION_ID = 0x6e656f6a };
+
+/* for_writing: makes the file (mode 0600) when it is not there. Fills *ret, which place_done() releases. */
+int place_find(const char *path, bool for_writing, struct place *ret, struct error **err);
+/* Not on a network file system (NFS, CIFS, FUSE ...): locks and shared memory do not work there. */
+int place_check_file_system(const struct place *place, struct error **err);
+/* The name of a file system, by statfs() type, on which a journal must not lie; NULL: it may. */
+const char *place_unsafe_file_system(long type);
+/* Refuses what is no SQLite file or another application's, without opening it as a database. Makes mode 0600
+ * of a laxer one. for_writing only. */
+int place_check_header(struct place *place, struct error **err);
+void place_done(struct place *place);
