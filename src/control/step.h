@@ -13,6 +13,19 @@ struct step_doubt;
 /* How the key gets into the bytes that are sent. */
 typedef void step_stamp(cJSON *body, const char *key);
 
+/* The stamps: each puts the key where its resolver looks for it.
+ * annotation: metadata.annotations["apps.neo.io/step"].
+ * in_place: that, and member "step" of the JSON text in the annotation "apps.neo.io/in-place-state".
+ * gate: the message of the condition "apps.neo.io/in-place-ready": member "step" when it is a JSON object, else
+ * " (step KEY)" at its end.
+ * none: the step is known by its value (advance) or by what it makes impossible (delete). */
+step_stamp step_stamp_annotation, step_stamp_in_place, step_stamp_gate, step_stamp_none;
+
+#define STEP_ANNOTATION "apps.neo.io/step"
+#define STEP_STATE_ANNOTATION "apps.neo.io/in-place-state"
+#define STEP_GATE_CONDITION "apps.neo.io/in-place-ready"
+#define STEP_SETTLE_ANNOTATION "apps.neo.io/settle"
+
 /* What reading the cluster says of a step in doubt. */
 enum step_verdict {
     STEP_APPLIED,
@@ -21,8 +34,13 @@ enum step_verdict {
     STEP_ABSENT,    /* its precondition can never hold again */
     STEP_OPEN,      /* it may still arrive: send again, or make it impossible */
 };
+const char *step_verdict_text(enum step_verdict verdict);
 /* object: what the API server (not a cache) has under the step's name, NULL for 404. */
 typedef enum step_verdict step_resolve(const struct step_doubt *doubt, const cJSON *object);
+
+/* The resolvers, in resolve.c: one a row of the table in journal.md. */
+step_resolve step_resolve_create, step_resolve_create_shared, step_resolve_patch, step_resolve_gate,
+    step_resolve_advance, step_resolve_delete;
 
 /* X(NAME, text in the journal, method, content type, keep the body, stamp, resolver).
  * A kind without a resolver does not compile. */
@@ -67,8 +85,13 @@ struct step_operation {
     const char *go_to;
 };
 
+/* All pointers are borrowed for the call. */
 struct step_outcome {
     int64_t step;
+    enum step_kind step_kind;
+    struct kube_ref target;           /* the object that the step writes */
+    struct kube_ref operation_object; /* the object of its operation; name NULL when that is not known any more */
+    const char *fingerprint;
     enum journal_kind kind; /* an outcome kind, or JOURNAL_UNKNOWN while the step is in doubt */
     int http;
     const cJSON *object;    /* the server's newest state of the object when we have it, else NULL */

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "control/exempt.h"
+
+#include <utlist.h>
+
+static const struct exempt_kind_info {
+    const char *text;
+    const char *methods;
+    enum http_pool pool;
+} kinds[EXEMPT_KIND_COUNT] = {
+#define X(name, text_, methods_, pool_) [EXEMPT_##name] = {.text = text_, .methods = methods_, .pool = pool_},
+    EXEMPT_KINDS(X)
+#undef X
+};
+
+/* The members of status that a later decision reads. */
+static const char *const deciding_fields[] = {
+    "currentRevisionName", "currentRevisionProven", "updateRevisionName", "currentPartition", "collisionCount",
+    "doneOrdinals",        "leftStableOrdinals",    "currentImage",       "targetImage",
+};
+
+struct exempt_call {
+    struct exempt *exempt;
+    struct kube_call *call;
+    kube_done *done;
+    void *context;
+    bool asks_leader;
+    struct exempt_call *prev, *next;
+};
+
+struct exempt {
+    struct exempt_options options;
+    struct exempt_call *calls;
+    int64_t next_number;
+    int64_t counts[EXEMPT_KIND_COUNT];
+};
+
+struct exempt *exempt_make(const struct exempt_options *options)
+{
+    PRE(options->env && options->client && options->field_manager);
+    struct exempt *exempt = xcalloc(1, sizeof(*exempt));
+    exempt->options = *options;
+    /* Goes on over restarts, near enough: two runs never share a number unless the clock is set back. */
+    exempt->next_number = env_wall_us(options->env);
+    return exempt;
+}
+
+void exempt_free(struct exempt *exempt)
+{
+    if (!exempt)
+        return;
+    struct exempt_call *call = NULL, *next = NULL;
+    DL_FOREACH_SAFE(exempt->calls, call, next)
+    {
+        kube_call_cancel(exempt->options.client, &call->call);
+        free(call);
+    }
+    free(exempt);
+}
+
+const char *exempt_kind_text(enum exempt_kind kind)
+{
+    PRE(kind < EXEMPT_KIND_COUNT);
+    return kinds[kind].text;
+}
+
+int64_t exempt_count(const struct exempt *exempt, enum exempt_kind kind)
+{
+    PRE(kind < EXEMPT_KIND_COUNT);
+    return exempt->counts[kind];
+}
+
+bool exempt_has_deciding_field(enum kube_resource resource, const cJSON *status)
+{
+    if (resource != KUBE_NEOSET)
+        return true; /* nothing of other kinds is known to describe only: a pod's status holds the gate */
+    for (size_t i = 0; i < ARRAY_SIZE(deciding_fields); i++)
+        if (json_get(status, deciding_fields[i]))
+            return true;
+    return false;
+}
+
+/* --- what each kind may be ------------------------------------------------------------------------------ */
+
+static bool has_only_status(const cJSON *body)
+{
+    const cJSON *member = NULL;
+    cJSON_ArrayForEach(member, body)
+    {
+        if (strcmp(member->string, "status") != 0)
+            return false;
+    }
+    return cJSON_IsObject(json_get(body, "status"));
+}
+
+static bool is_allowed(const struct exempt_request *request)
+{
+    bool on_object = request->subresource == NULL;
+    switch (request->kind) {
+    case EXEMPT_STATUS:
+        return str_equal(request->subresource, "status") && request->name && has_only_status(request->body) &&
+               !exempt_has_deciding_field(request->resource, json_get(request->body, "status"));
+    case EXEMPT_EVENT:
+        return request->resource == KUBE_EVENT && on_object;
+    case EXEMPT_LEASE:
+        return request->resource == KUBE_LEASE && on_object;
+    case EXEMPT_DRY_RUN:
+        /* The query is added here. A delete is not in the table: its body would silence the query. */
+        return true;
+    case EXEMPT_REVIEW:
+        return request->resource == KUBE_SELF_REVIEW && on_object;
+    case EXEMPT_KIND_COUNT:
+        break;
+    }
+    UNREACHABLE();
+}
+
+static bool is_method_of_kind(const struct exempt_request *request)
+{
+    const char *methods = kinds[request->kind].methods;
+    return strstr(methods, request->method) != NULL && strcmp(request->method, "DELETE") != 0;
+}
+
+/* --- sending -------------------------------------------------------------------------------------------- */
+
+static bool may_leave(void *context)
+{
+    const struct exempt_call *call = context;
+    const struct exempt_options *options = &call->exempt->options;
+    return !call->asks_leader || !options->may_write || options->may_write(options->context);
+}
+
+static void write_done(void *context, const struct kube_answer *answer)
+{
+    struct exempt_call *call = context;
+    DL_DELETE(call->exempt->calls, call);
+    call->call = NULL;
+    if (call->done)
+        call->done(call->context, answer);
+    free(call);
+}
+
+static char *write_path(const struct exempt *exempt, const struct exempt_request *request)
+{
+    char *path = kube_path(request->resource, request->namespace, request->name, request->subresource);
+    kube_path_add_query(&path, "timeout", "10s");
+    kube_path_add_query(&path, "fieldManager", exempt->options.field_manager);
+    if (request->kind == EXEMPT_DRY_RUN)
+        kube_path_add_query(&path, "dryRun", "All");
+    return path;
+}
+
+void exempt_write(struct exempt *exempt, const struct exempt_request *request, kube_done *done, void *context)
+{
+    PRE(request->kind < EXEMPT_KIND_COUNT && request->timeout_us > 0);
+    PRE(is_method_of_kind(request));
+    PRE(is_allowed(request));
+    struct exempt_call *call = xcalloc(1, sizeof(*call));
+    call->exempt = exempt;
+    call->done = done;
+    call->context = context;
+    call->asks_leader = request->kind == EXEMPT_STATUS || request->kind == EXEMPT_EVENT;
+    DL_APPEND(exempt->calls, call);
+    exempt->counts[request->kind]++;
+    CLEANUP_FREE char *path = write_path(exempt, request);
+    CLEANUP_FREE char *body = json_print(request->body);
+    CLEANUP_FREE char *audit_id =
+        xasprintf("neo-x-%s-%lld", kinds[request->kind].text, (long long)exempt->next_number++);
+    struct kube_client *client = exempt->options.client;
+    call->call = kube_write(client, kube_permit_issue(client),
+                            &(struct kube_write){.method = request->method,
+                                                 .path = path,
+                                                 .content_type = request->content_type,
+                                                 .body = body,
+                                                 .body_length = strlen(body),
+                                                 .audit_id = audit_id,
+                                                 .pool = kinds[request->kind].pool,
+                                                 .timeout_us = request->timeout_us,
+                                                 .before_send = may_leave},
+                            write_done, call);
+}
