@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The objects and patches that a NeoSet's plan asks for, as JSON: pods with their identity, claims, the
+ * gate's condition, the in-place patch. Nothing is decided here. */
+#pragma once
+
+#include "neoset/template.h"
+
+/* "<template>-<set>-<ordinal>"; the caller's. */
+char *body_claim_name(const struct neoset_fact *set, const struct claim_template *template, int ordinal);
+/* "<set>-<ordinal>"; the caller's. */
+char *body_pod_name(const struct neoset_fact *set, int ordinal);
+/* A pod of this revision's template (compact JSON); name NULL: its own. */
+cJSON *body_pod(const struct neoset_fact *set, const char *template_text, const char *revision, int ordinal,
+                const char *name);
+cJSON *body_claim(const struct neoset_fact *set, const struct claim_template *template, int ordinal);
+/* {"status":{"conditions":[...]}} for our gate. update: the in-place update that it belongs to, whose
+ * containers are named as this version of the pod has them; NULL: none. */
+cJSON *body_gate(const struct pod_fact *pod, bool open, const char *reason, const char *update,
+                 int64_t wall_us);
+/* The one patch of an in-place update, without the key. state: what completion_baselines() said. */
+cJSON *body_update(const struct template_diff *diff, const char *revision,
+                   const struct in_place_state *state);

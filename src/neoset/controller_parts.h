@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The controller's parts, as they know each other. Only controller*.c includes this. */
+#pragma once
+
+#include "base/time_text.h"
+#include "control/event.h"
+#include "control/gateway.h"
+#include "control/loop.h"
+#include "kube/watch.h"
+#include "neoset/controller.h"
+#include "neoset/controller_store.h"
+#include "neoset/plan.h"
+
+enum { WATCHED_SETS, WATCHED_PODS, WATCHED_CLAIMS, WATCHED_REVISIONS, WATCHED_COUNT };
+
+struct watched {
+    struct controller *controller;
+    enum kube_resource resource;
+    struct kube_watch *watch;
+    uint32_t mark; /* of the newest list */
+    bool listed;   /* a full list ended in this run */
+    bool fresh;
+    char *trouble; /* why it is not fresh, or NULL */
+};
+
+/* A GET that brings an answer's object that did not come with it. */
+struct refresh {
+    struct controller *controller;
+    enum kube_resource resource;
+    char *namespace;
+    char *name;
+    char *group_key;
+    struct kube_call *call;
+    unsigned attempt;
+    struct env_timer *timer;
+    struct refresh *prev, *next;
+};
+
+/* An event to emit when its step was applied. */
+struct after_event {
+    enum kube_resource step_resource;
+    char *step_name;
+    char *fingerprint;
+    bool warning;
+    char *reason;
+    char *note;
+    enum kube_resource resource;
+    char *name;
+    char *uid;
+    struct after_event *prev, *next;
+};
+
+struct known_wait {
+    char *action;
+    enum kube_resource resource;
+    char *name;
+    bool wanted; /* of the turn under way */
+    struct known_wait *prev, *next;
+};
+
+/* What turns remember of one set. */
+struct turn {
+    bool looked_for_waits;
+    bool told_went_back;
+    int refreshing; /* GETs whose answer the next turn needs */
+    bool status_under_way;
+    unsigned status_failures;
+    int64_t status_not_before_boot_us;
+    char *status_sent; /* the last one, as text */
+    int64_t status_sent_boot_us;
+    bool probe_under_way;
+    unsigned probe_failures;
+    int64_t probe_not_before_boot_us;
+    struct after_event *after;
+    struct known_wait *waits;
+    char **said; /* events of the turn before that were emitted at once */
+    size_t said_count;
+    bool quiet;
+    bool stuck; /* quiet, but not as it should be */
+    char *message;
+};
+
+struct controller {
+    struct controller_options options;
+    struct env *env;
+    struct kube_client *client;
+    struct journal *journal;
+    struct exempt *exempt;
+    struct event_recorder *recorder;
+    struct gateway *gateway;
+    struct lease *lease; /* NULL: without */
+    struct loop *loop;
+    struct store *store;
+    struct watched watched[WATCHED_COUNT];
+    struct refresh *refreshes;
+    bool leads;
+    bool recovering;
+    bool recovered;
+    bool went_back;
+    bool stopping;
+    bool ended;
+    int64_t first_boot_us; /* everything was listed: the first observation of this run; 0: not yet */
+    int64_t turns;
+    struct env_timer *stuck_disk; /* the journal is slow since: let the lease go then */
+    struct env_timer *once_timer;
+    env_callback *stopped;
+    void *stopped_context;
+    char *why_not_ready;
+    char *reported; /* the last sentence, not to say it over and over */
+};
+
+/* controller.c */
+void controller_report(struct controller *controller, enum report_level level, const char *object,
+                       const char *format, ...) __attribute__((format(printf, 4, 5)));
+bool controller_may_plan(const struct controller *controller);
+bool controller_is_fresh(const struct controller *controller, const char **ret_why);
+void controller_wake_all(struct controller *controller);
+uint32_t controller_mark(const struct controller *controller, enum kube_resource resource);
+/* Reads an object whose answer did not bring it, then wakes the group. */
+void controller_refresh(struct controller *controller, enum kube_resource resource, const char *namespace,
+                        const char *name, struct set_group *group);
+void controller_check_once(struct controller *controller);
+struct turn *controller_turn_of(struct set_group *group);
+
+/* controller_turn.c */
+void controller_handle(void *context, const char *key);
+/* After a step: facts, memory, events; wakes its set. */
+void controller_step_done(void *context, const struct step_outcome *outcome);
+void turn_free(struct turn *turn);
+
+/* controller_follow.c: what a decision asks for beside its steps */
+void follow_status(struct controller *controller, struct set_group *group, const cJSON *status_patch);
+void follow_probe(struct controller *controller, struct set_group *group, const cJSON *pod,
+                  const char *revision);
+void follow_waits(struct controller *controller, struct set_group *group,
+                  const struct neoset_decision *decision);
+void follow_ends(struct controller *controller, struct set_group *group,
+                 const struct neoset_decision *decision);
+/* Emits what is due now; what belongs to a step is kept until that was applied. */
+void follow_events(struct controller *controller, struct set_group *group,
+                   const struct neoset_decision *decision);
+void follow_step_event(struct controller *controller, struct set_group *group,
+                       const struct neoset_event *event, const struct step_request *step);
+void follow_step_outcome(struct controller *controller, struct set_group *group,
+                         const struct step_outcome *outcome);
+void follow_set_gone(struct controller *controller, struct set_group *group);

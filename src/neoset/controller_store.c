@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "neoset/controller_store.h"
+
+#include "kube/object.h"
+
+static char *key_of(const char *namespace, const char *name)
+{
+    return xasprintf("%s/%s", namespace ? namespace : "", name);
+}
+
+static void tell_changed(struct store *store, struct set_group *group)
+{
+    store->changed(store->context, group);
+}
+
+/* Older than what we have, by the server's ordering. */
+static bool is_older(const char *version, const char *than)
+{
+    return neoset_version_compare(version, than) < 0;
+}
+
+/* --- groups --------------------------------------------------------------------------------------------- */
+
+struct set_group *store_find_key(const struct store *store, const char *key)
+{
+    struct set_group *group = NULL;
+    HASH_FIND_STR(store->groups, key, group);
+    return group;
+}
+
+struct set_group *store_find_group(const struct store *store, const char *namespace, const char *name)
+{
+    CLEANUP_FREE char *key = key_of(namespace, name);
+    return store_find_key(store, key);
+}
+
+static struct set_group *need_group(struct store *store, const char *namespace, const char *name)
+{
+    struct set_group *group = store_find_group(store, namespace, name);
+    if (group)
+        return group;
+    group = xcalloc(1, sizeof(*group));
+    group->key = key_of(namespace, name);
+    group->namespace = xstrdup(namespace ? namespace : "");
+    group->name = xstrdup(name);
+    HASH_ADD_KEYPTR(hh, store->groups, group->key, strlen(group->key), group);
+    return group;
+}
+
+static void group_free(struct store *store, struct set_group *group)
+{
+    store->dropped(store->context, group);
+    for (size_t i = 0; i < group->pod_count; i++)
+        pod_fact_free(group->pods[i].fact);
+    free(group->pods);
+    neoset_fact_free(group->set);
+    neoset_memory_free(group->memory);
+    for (size_t i = 0; i < GONE_UIDS; i++)
+        free(group->gone_uids[i]);
+    free(group->key);
+    free(group->namespace);
+    free(group->name);
+    free(group);
+}
+
+void store_drop_if_empty(struct store *store, struct set_group *group)
+{
+    if (group->set || group->pod_count > 0 || group->turn)
+        return;
+    HASH_DEL(store->groups, group);
+    group_free(store, group);
+}
+
+/* --- sets ----------------------------------------------------------------------------------------------- */
+
+static void take_set(struct store *store, const cJSON *object, uint32_t mark, int64_t wall_us,
+                     int64_t boot_us)
+{
+    struct neoset_fact *fact = neoset_fact_make(store->pool, object);
+    if (!fact)
+        return;
+    struct set_group *group = need_group(store, fact->namespace, fact->name);
+    group->set_mark = mark;
+    if (group->set && is_older(fact->version, group->set->version)) {
+        neoset_fact_free(fact);
+        return;
+    }
+    bool is_new = !group->set || !str_equal(group->set->uid, fact->uid);
+    store->set_count += group->set == NULL;
+    neoset_fact_free(group->set);
+    group->set = fact;
+    if (is_new) {
+        neoset_memory_free(group->memory);
+        group->memory = neoset_memory_make();
+        for (size_t i = 0; i < group->pod_count; i++)
+            neoset_observe_pod(group->memory, group->pods[i].fact, wall_us, boot_us);
+    }
+    tell_changed(store, group);
+}
+
+static void remove_set(struct store *store, struct set_group *group)
+{
+    if (!group->set)
+        return;
+    neoset_fact_free(STEAL(group->set));
+    store->set_count--;
+    tell_changed(store, group);
+    store_drop_if_empty(store, group);
+}
+
+/* --- pods ----------------------------------------------------------------------------------------------- */
+
+/* The first place whose ordinal is not below. */
+static size_t pod_place(const struct set_group *group, int ordinal)
+{
+    size_t low = 0, high = group->pod_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (group->pods[middle].fact->ordinal < ordinal)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct pod_slot *pod_slot(const struct set_group *group, int ordinal)
+{
+    size_t place = pod_place(group, ordinal);
+    return place < group->pod_count && group->pods[place].fact->ordinal == ordinal ? &group->pods[place]
+                                                                                   : NULL;
+}
+
+static struct pod_slot *insert_pod(struct store *store, struct set_group *group, int ordinal)
+{
+    size_t place = pod_place(group, ordinal);
+    if (group->pod_count == group->pod_room) {
+        group->pod_room = MAX(group->pod_room + group->pod_room / 2, (size_t)4);
+        group->pods = xreallocarray(group->pods, group->pod_room, sizeof(*group->pods));
+    }
+    memmove(group->pods + place + 1, group->pods + place, (group->pod_count - place) * sizeof(*group->pods));
+    group->pod_count++;
+    store->pod_count++;
+    group->pods[place] = (struct pod_slot){0};
+    return &group->pods[place];
+}
+
+static void remove_pod(struct store *store, struct set_group *group, struct pod_slot *slot)
+{
+    if (group->memory)
+        neoset_forget_pod(group->memory, slot->fact->ordinal);
+    pod_fact_free(slot->fact);
+    size_t place = (size_t)(slot - group->pods);
+    memmove(slot, slot + 1, (group->pod_count - place - 1) * sizeof(*slot));
+    group->pod_count--;
+    store->pod_count--;
+    tell_changed(store, group);
+    store_drop_if_empty(store, group);
+}
+
+static bool is_known_gone(const struct set_group *group, const char *uid)
+{
+    for (size_t i = 0; i < GONE_UIDS; i++)
+        if (group->gone_uids[i] && str_equal(group->gone_uids[i], uid))
+            return true;
+    return false;
+}
+
+/* The group that a pod's name belongs to, and its ordinal; NULL: the name does not parse. */
+static struct set_group *group_of_pod(struct store *store, const char *namespace, const char *name, bool make,
+                                      int *ret_ordinal)
+{
+    size_t length = 0;
+    if (!name || !neoset_split_pod_name(name, &length, ret_ordinal))
+        return NULL;
+    CLEANUP_FREE char *set_name = xstrndup(name, length);
+    return make ? need_group(store, namespace, set_name) : store_find_group(store, namespace, set_name);
+}
+
+static void take_pod(struct store *store, const cJSON *object, uint32_t mark, int64_t wall_us,
+                     int64_t boot_us)
+{
+    int ordinal = -1;
+    const char *name = kube_object_name(object);
+    size_t length = 0;
+    if (!name || !neoset_split_pod_name(name, &length, &ordinal))
+        return;
+    struct set_group *group = group_of_pod(store, kube_object_namespace(object), name, true, &ordinal);
+    struct pod_slot *slot = pod_slot(group, ordinal);
+    if (slot)
+        slot->mark = mark;
+    if ((slot && is_older(kube_object_version(object), slot->fact->version)) ||
+        is_known_gone(group, kube_object_uid(object)))
+        return;
+    struct pod_fact *fact = pod_fact_make(store->pool, object);
+    ENSURE(fact && fact->ordinal == ordinal);
+    if (slot) {
+        if (group->memory && !str_equal(slot->fact->uid, fact->uid))
+            neoset_forget_pod(group->memory, fact->ordinal);
+        pod_fact_free(slot->fact);
+    } else {
+        slot = insert_pod(store, group, ordinal);
+    }
+    slot->fact = fact;
+    slot->mark = mark;
+    if (group->memory)
+        neoset_observe_pod(group->memory, fact, wall_us, boot_us);
+    tell_changed(store, group);
+}
+
+/* --- claims --------------------------------------------------------------------------------------------- */
+
+static void tell_claim_changed(struct store *store, const char *namespace, const char *claim_name)
+{
+    size_t position = 0;
+    char *set_name = NULL;
+    while ((set_name = neoset_claim_next_set(claim_name, &position)) != NULL) {
+        struct set_group *group = store_find_group(store, namespace, set_name);
+        if (group && group->set)
+            tell_changed(store, group);
+        free(set_name);
+    }
+}
+
+static struct claim_slot *find_claim(const struct store *store, const char *namespace, const char *name)
+{
+    CLEANUP_FREE char *key = key_of(namespace, name);
+    struct claim_slot *slot = NULL;
+    HASH_FIND_STR(store->claims, key, slot);
+    return slot;
+}
+
+const struct claim_fact *store_find_claim(const struct store *store, const char *namespace, const char *name)
+{
+    const struct claim_slot *slot = find_claim(store, namespace, name);
+    return slot ? slot->fact : NULL;
+}
+
+static void take_claim(struct store *store, const cJSON *object, uint32_t mark)
+{
+    struct claim_fact *fact = claim_fact_make(store->pool, object);
+    if (!fact)
+        return;
+    struct claim_slot *slot = find_claim(store, fact->namespace, fact->name);
+    if (slot)
+        slot->mark = mark;
+    if (slot && is_older(fact->version, slot->fact->version)) {
+        claim_fact_free(fact);
+        return;
+    }
+    if (slot) {
+        claim_fact_free(slot->fact);
+    } else {
+        slot = xcalloc(1, sizeof(*slot));
+        slot->key = key_of(fact->namespace, fact->name);
+        slot->mark = mark;
+        HASH_ADD_KEYPTR(hh, store->claims, slot->key, strlen(slot->key), slot);
+    }
+    slot->fact = fact;
+    tell_claim_changed(store, fact->namespace, fact->name);
+}
+
+static void claim_slot_free(struct claim_slot *slot)
+{
+    claim_fact_free(slot->fact);
+    free(slot->key);
+    free(slot);
+}
+
+static void remove_claim(struct store *store, struct claim_slot *slot)
+{
+    HASH_DEL(store->claims, slot);
+    tell_claim_changed(store, slot->fact->namespace, slot->fact->name);
+    claim_slot_free(slot);
+}
+
+/* --- revisions ------------------------------------------------------------------------------------------ */
+
+static struct owner_slot *find_owner(const struct store *store, const char *uid)
+{
+    struct owner_slot *owner = NULL;
+    HASH_FIND_STR(store->owners, uid, owner);
+    return owner;
+}
+
+const struct owner_slot *store_find_revisions(const struct store *store, const char *uid)
+{
+    return find_owner(store, uid);
+}
+
+static void link_owner(struct store *store, struct revision_slot *slot)
+{
+    const char *uid = slot->fact->owner_uid;
+    struct owner_slot *owner = find_owner(store, uid);
+    if (!owner) {
+        owner = xcalloc(1, sizeof(*owner));
+        owner->uid = xstrdup(uid);
+        HASH_ADD_KEYPTR(hh, store->owners, owner->uid, strlen(owner->uid), owner);
+    }
+    if (owner->count == owner->room) {
+        owner->room = MAX(2 * owner->room, (size_t)4);
+        owner->items = xreallocarray(owner->items, owner->room, sizeof(struct revision_slot *));
+    }
+    owner->items[owner->count++] = slot;
+}
+
+static void unlink_owner(struct store *store, const struct revision_slot *slot)
+{
+    struct owner_slot *owner = find_owner(store, slot->fact->owner_uid);
+    ENSURE(owner != NULL);
+    for (size_t i = 0; i < owner->count; i++)
+        if (owner->items[i] == slot)
+            owner->items[i] = owner->items[--owner->count];
+    if (owner->count > 0)
+        return;
+    HASH_DEL(store->owners, owner);
+    free(owner->items);
+    free(owner->uid);
+    free(owner);
+}
+
+static struct revision_slot *find_revision(const struct store *store, const char *namespace, const char *name)
+{
+    CLEANUP_FREE char *key = key_of(namespace, name);
+    struct revision_slot *slot = NULL;
+    HASH_FIND_STR(store->revisions, key, slot);
+    return slot;
+}
+
+static void tell_revision_changed(struct store *store, const struct revision_slot *slot)
+{
+    struct set_group *group = store_find_group(store, slot->fact->namespace, slot->set_name);
+    if (group && group->set)
+        tell_changed(store, group);
+}
+
+static void revision_slot_free(struct revision_slot *slot)
+{
+    revision_fact_free(slot->fact);
+    free(slot->set_name);
+    free(slot->key);
+    free(slot);
+}
+
+static void remove_revision(struct store *store, struct revision_slot *slot)
+{
+    HASH_DEL(store->revisions, slot);
+    unlink_owner(store, slot);
+    tell_revision_changed(store, slot);
+    revision_slot_free(slot);
+}
+
+/* Only what a NeoSet controls: StatefulSets and DaemonSets keep thousands of others. */
+static void take_revision(struct store *store, const cJSON *object, uint32_t mark)
+{
+    const cJSON *controller = kube_object_controller(object);
+    bool is_ours = str_equal(json_str(controller, "kind"), "NeoSet") && json_str(controller, "uid") &&
+                   json_str(controller, "name");
+    const char *name = kube_object_name(object);
+    if (!name)
+        return;
+    struct revision_slot *slot = find_revision(store, kube_object_namespace(object), name);
+    if (slot)
+        slot->mark = mark;
+    if (slot && is_older(kube_object_version(object), slot->fact->version))
+        return;
+    if (slot)
+        remove_revision(store, slot);
+    if (!is_ours)
+        return;
+    struct revision_fact *fact = revision_fact_make(store->pool, object);
+    ENSURE(fact && fact->owner_uid);
+    slot = xcalloc(1, sizeof(*slot));
+    slot->key = key_of(fact->namespace, fact->name);
+    slot->fact = fact;
+    slot->set_name = xstrdup(json_str(controller, "name"));
+    slot->mark = mark;
+    HASH_ADD_KEYPTR(hh, store->revisions, slot->key, strlen(slot->key), slot);
+    link_owner(store, slot);
+    tell_revision_changed(store, slot);
+}
+
+/* --- all kinds ------------------------------------------------------------------------------------------ */
+
+void store_take(struct store *store, enum kube_resource resource, const cJSON *object, uint32_t mark,
+                int64_t wall_us, int64_t boot_us)
+{
+    if (resource == KUBE_NEOSET)
+        take_set(store, object, mark, wall_us, boot_us);
+    else if (resource == KUBE_POD)
+        take_pod(store, object, mark, wall_us, boot_us);
+    else if (resource == KUBE_CLAIM)
+        take_claim(store, object, mark);
+    else if (resource == KUBE_REVISION)
+        take_revision(store, object, mark);
+}
+
+void store_drop(struct store *store, enum kube_resource resource, const cJSON *last_state)
+{
+    const char *namespace = kube_object_namespace(last_state);
+    const char *name = kube_object_name(last_state);
+    const char *uid = kube_object_uid(last_state);
+    if (!name)
+        return;
+    int ordinal = -1;
+    struct set_group *group = NULL;
+    if (resource == KUBE_NEOSET) {
+        group = store_find_group(store, namespace, name);
+        if (group && group->set && str_equal(group->set->uid, uid))
+            remove_set(store, group);
+    } else if (resource == KUBE_POD) {
+        group = group_of_pod(store, namespace, name, false, &ordinal);
+        struct pod_slot *slot = group ? pod_slot(group, ordinal) : NULL;
+        if (slot && str_equal(slot->fact->uid, uid))
+            remove_pod(store, group, slot);
+    } else if (resource == KUBE_CLAIM) {
+        struct claim_slot *slot = find_claim(store, namespace, name);
+        if (slot && str_equal(slot->fact->uid, uid))
+            remove_claim(store, slot);
+    } else if (resource == KUBE_REVISION) {
+        struct revision_slot *slot = find_revision(store, namespace, name);
+        if (slot && str_equal(slot->fact->uid, uid))
+            remove_revision(store, slot);
+    }
+}
+
+static void drop_pod_name(struct store *store, const char *namespace, const char *name)
+{
+    int ordinal = -1;
+    struct set_group *group = group_of_pod(store, namespace, name, false, &ordinal);
+    struct pod_slot *slot = group ? pod_slot(group, ordinal) : NULL;
+    if (!slot)
+        return;
+    str_replace(&group->gone_uids[group->next_gone], slot->fact->uid);
+    group->next_gone = (group->next_gone + 1) % GONE_UIDS;
+    remove_pod(store, group, slot);
+}
+
+void store_drop_name(struct store *store, enum kube_resource resource, const char *namespace,
+                     const char *name)
+{
+    if (resource == KUBE_POD) {
+        drop_pod_name(store, namespace, name);
+    } else if (resource == KUBE_NEOSET) {
+        struct set_group *group = store_find_group(store, namespace, name);
+        if (group)
+            remove_set(store, group);
+    } else if (resource == KUBE_CLAIM) {
+        struct claim_slot *slot = find_claim(store, namespace, name);
+        if (slot)
+            remove_claim(store, slot);
+    } else if (resource == KUBE_REVISION) {
+        struct revision_slot *slot = find_revision(store, namespace, name);
+        if (slot)
+            remove_revision(store, slot);
+    }
+}
+
+static void sweep_sets(struct store *store, uint32_t mark)
+{
+    struct set_group *group = NULL, *next = NULL;
+    HASH_ITER (hh, store->groups, group, next) {
+        if (group->set && group->set_mark != mark)
+            remove_set(store, group);
+    }
+}
+
+static void sweep_pods(struct store *store, uint32_t mark)
+{
+    struct set_group *group = NULL, *next = NULL;
+    HASH_ITER (hh, store->groups, group, next) {
+        /* From the end: the group goes with its last pod when there is no set. */
+        for (size_t i = group->pod_count; i > 0; i--)
+            if (group->pods[i - 1].mark != mark)
+                remove_pod(store, group, &group->pods[i - 1]);
+    }
+}
+
+void store_sweep(struct store *store, enum kube_resource resource, uint32_t mark)
+{
+    if (resource == KUBE_NEOSET) {
+        sweep_sets(store, mark);
+    } else if (resource == KUBE_POD) {
+        sweep_pods(store, mark);
+    } else if (resource == KUBE_CLAIM) {
+        struct claim_slot *slot = NULL, *next = NULL;
+        HASH_ITER (hh, store->claims, slot, next) {
+            if (slot->mark != mark)
+                remove_claim(store, slot);
+        }
+    } else if (resource == KUBE_REVISION) {
+        struct revision_slot *slot = NULL, *next = NULL;
+        HASH_ITER (hh, store->revisions, slot, next) {
+            if (slot->mark != mark)
+                remove_revision(store, slot);
+        }
+    }
+}
+
+struct store *store_make(void (*changed)(void *context, struct set_group *group),
+                         void (*dropped)(void *context, struct set_group *group), void *context)
+{
+    struct store *store = xcalloc(1, sizeof(*store));
+    store->pool = intern_make();
+    store->changed = changed;
+    store->dropped = dropped;
+    store->context = context;
+    return store;
+}
+
+void store_free(struct store *store)
+{
+    if (!store)
+        return;
+    struct set_group *group = NULL, *next_group = NULL;
+    HASH_ITER (hh, store->groups, group, next_group) {
+        HASH_DEL(store->groups, group);
+        group_free(store, group);
+    }
+    struct claim_slot *claim = NULL, *next_claim = NULL;
+    HASH_ITER (hh, store->claims, claim, next_claim) {
+        HASH_DEL(store->claims, claim);
+        claim_slot_free(claim);
+    }
+    struct revision_slot *revision = NULL, *next_revision = NULL;
+    HASH_ITER (hh, store->revisions, revision, next_revision) {
+        HASH_DEL(store->revisions, revision);
+        unlink_owner(store, revision);
+        revision_slot_free(revision);
+    }
+    intern_free(store->pool);
+    free(store);
+}

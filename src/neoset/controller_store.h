@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The facts of all NeoSets, their pods, claims and revisions, grouped as plans want them. The newest version
+ * of an object wins, whoever brings it: a watch, a list, or the answer to a write ("Freshness" in the
+ * design). What a full list does not show is gone. No I/O, nothing is decided here. */
+#pragma once
+
+#include "neoset/fact.h"
+#include "neoset/memory.h"
+
+#include <uthash.h>
+
+struct pod_slot {
+    struct pod_fact *fact;
+    uint32_t mark; /* of the list or watch that saw it last */
+};
+
+/* uids of pods that an answer said are gone: late watch lines about them are ignored. */
+enum { GONE_UIDS = 8 };
+
+/* What belongs to one name: a set (if there is one) and the pods that are named after it, whoever owns them.
+ */
+struct set_group {
+    UT_hash_handle hh;
+    char *key; /* "<namespace>/<name>" */
+    char *namespace;
+    char *name;
+    struct neoset_fact *set; /* NULL: there is none of this name */
+    uint32_t set_mark;
+    struct neoset_memory *memory; /* NULL while there is no set */
+    struct pod_slot *pods;        /* by ordinal, rising */
+    size_t pod_count;
+    size_t pod_room;
+    char *gone_uids[GONE_UIDS];
+    unsigned next_gone;
+    void *turn; /* the turn's own, see controller_parts.h */
+};
+
+struct claim_slot {
+    UT_hash_handle hh;
+    char *key;
+    struct claim_fact *fact;
+    uint32_t mark;
+};
+struct revision_slot {
+    UT_hash_handle hh;
+    char *key;
+    struct revision_fact *fact;
+    char *set_name; /* of its controller */
+    uint32_t mark;
+};
+/* The revisions that one uid controls. */
+struct owner_slot {
+    UT_hash_handle hh;
+    char *uid;
+    struct revision_slot **items;
+    size_t count;
+    size_t room;
+};
+
+struct store {
+    struct intern *pool;
+    struct set_group *groups;
+    struct claim_slot *claims;
+    struct revision_slot *revisions;
+    struct owner_slot *owners;
+    size_t set_count;
+    size_t pod_count;
+    /* A group changed. */
+    void (*changed)(void *context, struct set_group *group);
+    /* A group is about to be freed. */
+    void (*dropped)(void *context, struct set_group *group);
+    void *context;
+};
+
+struct store *store_make(void (*changed)(void *context, struct set_group *group),
+                         void (*dropped)(void *context, struct set_group *group), void *context);
+void store_free(struct store *store);
+
+/* NULL: nothing is known under this name. */
+struct set_group *store_find_group(const struct store *store, const char *namespace, const char *name);
+struct set_group *store_find_key(const struct store *store, const char *key);
+/* Frees a group that neither a set, nor a pod, nor a turn uses any more. */
+void store_drop_if_empty(struct store *store, struct set_group *group);
+const struct claim_fact *store_find_claim(const struct store *store, const char *namespace, const char *name);
+/* The revisions that uid controls; NULL: none. */
+const struct owner_slot *store_find_revisions(const struct store *store, const char *uid);
+
+/* An object was seen: its fact replaces an older one. Kinds that are not kept are ignored. */
+void store_take(struct store *store, enum kube_resource resource, const cJSON *object, uint32_t mark,
+                int64_t wall_us, int64_t boot_us);
+/* An object was deleted; last_state is what it was. */
+void store_drop(struct store *store, enum kube_resource resource, const cJSON *last_state);
+/* A quorum read says that there is nothing under this name. */
+void store_drop_name(struct store *store, enum kube_resource resource, const char *namespace,
+                     const char *name);
+/* A full list ended: what does not have its mark is gone. */
+void store_sweep(struct store *store, enum kube_resource resource, uint32_t mark);

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "neoset/controller_parts.h"
+
+#include "kube/object.h"
+
+#include <utlist.h>
+
+/* --- what the plan may look up -------------------------------------------------------------------------- */
+
+struct view {
+    struct controller *controller;
+    const struct set_group *group;
+};
+
+static const struct claim_fact *view_claim(void *context, const char *name)
+{
+    const struct view *view = context;
+    return store_find_claim(view->controller->store, view->group->namespace, name);
+}
+
+static bool view_open_step(void *context, enum kube_resource resource, const char *name,
+                           struct neoset_open_step *ret)
+{
+    const struct view *view = context;
+    return gateway_find_open(view->controller->gateway, resource, view->group->namespace, name,
+                             &ret->in_doubt, &ret->lowers_availability);
+}
+
+static bool view_availability_in_doubt(void *context)
+{
+    const struct view *view = context;
+    return gateway_lowers_availability(view->controller->gateway, KUBE_NEOSET, view->group->namespace,
+                                       view->group->name);
+}
+
+static bool view_wait(void *context, const char *action, enum kube_resource resource, const char *name,
+                      struct neoset_wait_view *ret)
+{
+    const struct view *view = context;
+    const struct journal *journal = view->controller->journal;
+    int64_t wait =
+        journal_wait_find(journal, action, kube_resource_info(resource)->kind, view->group->namespace, name);
+    if (!wait)
+        return false;
+    ret->spent_us = journal_wait_spent_us(journal, wait);
+    ret->held = journal_wait_is_held(journal, wait);
+    ret->expired = journal_wait_is_expired(journal, wait, view->controller->first_boot_us);
+    return true;
+}
+
+static const struct pod_fact **pods_of(const struct set_group *group)
+{
+    const struct pod_fact **pods = xcalloc(group->pod_count + 1, sizeof(*pods));
+    for (size_t i = 0; i < group->pod_count; i++)
+        pods[i] = group->pods[i].fact;
+    return pods;
+}
+
+static const struct revision_fact **revisions_of(const struct store *store, const struct set_group *group,
+                                                 size_t *ret_count)
+{
+    const struct owner_slot *owner = store_find_revisions(store, group->set->uid);
+    size_t count = owner ? owner->count : 0;
+    const struct revision_fact **revisions = xcalloc(count + 1, sizeof(*revisions));
+    for (size_t i = 0; i < count; i++)
+        revisions[i] = owner->items[i]->fact;
+    *ret_count = count;
+    return revisions;
+}
+
+static void plan(struct controller *controller, struct set_group *group, struct neoset_decision *ret)
+{
+    struct view view = {.controller = controller, .group = group};
+    struct neoset_snapshot snapshot = {
+        .wall_us = env_wall_us(controller->env),
+        .boot_us = env_boot_us(controller->env),
+        .can_probe = true,
+        .set = group->set,
+        .pod_count = group->pod_count,
+        .memory = group->memory,
+        .claim = view_claim,
+        .open_step = view_open_step,
+        .availability_in_doubt = view_availability_in_doubt,
+        .wait = view_wait,
+        .context = &view,
+    };
+    const char *why = NULL;
+    snapshot.fresh = controller_is_fresh(controller, &why);
+    snapshot.not_fresh = why;
+    const struct pod_fact **pods = pods_of(group);
+    const struct revision_fact **revisions = revisions_of(controller->store, group, &snapshot.revision_count);
+    snapshot.pods = pods;
+    snapshot.revisions = revisions;
+    neoset_observe_time(group->memory, pods, group->pod_count, snapshot.wall_us, snapshot.boot_us);
+    neoset_plan(&snapshot, ret);
+    free(pods);
+    free(revisions);
+    controller->turns++;
+}
+
+/* --- submitting ----------------------------------------------------------------------------------------- */
+
+static void report_step(struct controller *controller, const struct step_request *step)
+{
+    CLEANUP_FREE char *object =
+        kube_object_ref_text(step->operation_resource, step->operation_namespace, step->operation_name);
+    controller_report(controller, REPORT_INFO, object, "%s", step->reason ? step->reason : step->name);
+}
+
+static void submit_step(struct controller *controller, struct set_group *group,
+                        struct neoset_decision *decision, size_t index)
+{
+    struct step_request *step = STEAL(decision->steps[index]);
+    const struct turn *turn = group->turn;
+    if (step->resource == KUBE_NEOSET && turn->status_under_way) {
+        /* It moves the version that the step needs. Its answer wakes us. */
+        step_request_free(step);
+        return;
+    }
+    ENSURE(step->operation_resource == KUBE_NEOSET && str_equal(step->operation_name, group->name));
+    /* Both are gone with the request when the gateway takes it. */
+    struct step_request key = {.resource = step->resource,
+                               .name = xstrdup(step->name),
+                               .fingerprint = xstrdup_or_null(step->fingerprint)};
+    CLEANUP_FREE char *reason = xasprintf("%s", step->reason ? step->reason : step->name);
+    int result = gateway_submit(controller->gateway, step, controller_step_done, controller);
+    if (result == 0) {
+        struct step_request said = {.operation_resource = KUBE_NEOSET,
+                                    .operation_namespace = group->namespace,
+                                    .operation_name = group->name,
+                                    .reason = reason};
+        report_step(controller, &said);
+        for (size_t i = 0; i < decision->event_count; i++)
+            if (decision->events[i].after_step == (int)index)
+                follow_step_event(controller, group, &decision->events[i], &key);
+    }
+    free(key.name);
+    free(key.fingerprint);
+}
+
+/* --- one turn of one set -------------------------------------------------------------------------------- */
+
+static bool is_settled_phase(const char *phase)
+{
+    return str_equal(phase, "Paused") || str_equal(phase, "Failed");
+}
+
+/* Nothing to do, nothing to wait for: for --once, and for tests. */
+static void judge_quiet(struct controller *controller, struct set_group *group,
+                        const struct neoset_decision *decision, size_t step_count)
+{
+    struct turn *turn = group->turn;
+    const char *phase = json_str(decision->status, "phase");
+    int64_t ready = json_int64_or(decision->status, "readyReplicas", 0);
+    bool as_wanted = ready >= group->set->spec.replicas && !is_settled_phase(phase);
+    turn->stuck = !as_wanted;
+    str_replace(&turn->message, json_str(decision->status, "message"));
+    turn->quiet = step_count == 0 && !decision->status_patch && !decision->probe_pod &&
+                  decision->wait_count == 0 && decision->wake_boot_us == INT64_MAX &&
+                  (as_wanted || is_settled_phase(phase));
+    controller_check_once(controller);
+}
+
+static void handle_set(struct controller *controller, struct set_group *group)
+{
+    struct turn *turn = controller_turn_of(group);
+    if (turn->refreshing > 0)
+        return; /* its answer wakes us */
+    struct neoset_decision decision = {0};
+    plan(controller, group, &decision);
+    size_t step_count = decision.step_count;
+    for (size_t i = 0; i < step_count; i++)
+        submit_step(controller, group, &decision, i);
+    const char *why = NULL;
+    if (controller_is_fresh(controller, &why))
+        gateway_settle_unwanted(controller->gateway, KUBE_NEOSET, group->namespace, group->name);
+    follow_waits(controller, group, &decision);
+    follow_ends(controller, group, &decision);
+    follow_events(controller, group, &decision);
+    follow_status(controller, group, decision.status_patch);
+    follow_probe(controller, group, decision.probe_pod, decision.probe_revision);
+    if (decision.wake_boot_us != INT64_MAX)
+        loop_wake_at(controller->loop, group->key, decision.wake_boot_us);
+    judge_quiet(controller, group, &decision, step_count);
+    neoset_decision_done(&decision);
+}
+
+void controller_handle(void *context, const char *key)
+{
+    struct controller *controller = context;
+    struct set_group *group = store_find_key(controller->store, key);
+    if (!group || !controller_may_plan(controller))
+        return; /* everything is woken when we may */
+    if (group->set)
+        handle_set(controller, group);
+    else
+        follow_set_gone(controller, group);
+}
+
+/* --- after a step --------------------------------------------------------------------------------------- */
+
+static void report_outcome(struct controller *controller, const struct step_outcome *outcome)
+{
+    CLEANUP_FREE char *object =
+        kube_object_ref_text(outcome->target.resource, outcome->target.namespace, outcome->target.name);
+    enum report_level level = REPORT_INFO;
+    bool is_conflict = str_equal(outcome->reason, "Conflict"); /* somebody was faster: nothing is wrong */
+    if (outcome->kind == JOURNAL_APPLIED || is_conflict)
+        level = REPORT_DEBUG;
+    else if (outcome->kind == JOURNAL_REJECTED || outcome->kind == JOURNAL_UNKNOWN)
+        level = REPORT_WARNING;
+    const char *how = outcome->kind == JOURNAL_UNKNOWN ? "in doubt" : journal_kind_text(outcome->kind);
+    controller_report(controller, level, object, "%s, step %lld: %s%s%s",
+                      step_kind_info(outcome->step_kind)->text, (long long)outcome->step, how,
+                      *outcome->summary ? ": " : "", outcome->summary);
+}
+
+/* The newest state that the answer or the reading brought replaces our fact at once. */
+static void take_outcome_object(struct controller *controller, struct set_group *group,
+                                const struct step_outcome *outcome)
+{
+    const struct kube_ref *target = &outcome->target;
+    if (outcome->object) {
+        store_take(controller->store, target->resource, outcome->object,
+                   controller_mark(controller, target->resource), env_wall_us(controller->env),
+                   env_boot_us(controller->env));
+        return;
+    }
+    bool unclear = outcome->kind == JOURNAL_APPLIED || outcome->kind == JOURNAL_OVERTAKEN ||
+                   outcome->kind == JOURNAL_ABSENT;
+    if (unclear && group)
+        controller_refresh(controller, target->resource, target->namespace, target->name, group);
+}
+
+void controller_step_done(void *context, const struct step_outcome *outcome)
+{
+    struct controller *controller = context;
+    const struct kube_ref *of = &outcome->operation_object;
+    report_outcome(controller, outcome);
+    struct set_group *group = of->name ? store_find_group(controller->store, of->namespace, of->name) : NULL;
+    if (group && group->memory)
+        neoset_note_outcome(group->memory, outcome, env_boot_us(controller->env));
+    take_outcome_object(controller, group, outcome);
+    group = of->name ? store_find_group(controller->store, of->namespace, of->name) : NULL;
+    if (!group)
+        return;
+    follow_step_outcome(controller, group, outcome);
+    loop_wake(controller->loop, group->key);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The fields of status that decide: stable, target, stage, done and left-stable ordinals. */
+#include "neoset/plan_model.h"
+
+#include "base/sha256.h"
+
+/* With no pod to begin with, nothing is open yet; it is cut to replicas - 1 as soon as there are some. */
+enum { STAGE_CLOSED = INT32_MAX };
+
+static const struct revision_fact *find(const struct plan *plan, const char *name)
+{
+    return revision_find(plan->at->revisions, plan->at->revision_count, name);
+}
+
+char *plan_version_text(const struct plan *plan, const struct revision_fact *revision,
+                        const struct revision_fact *other)
+{
+    (void)plan;
+    if (!revision)
+        return xstrdup("");
+    bool same = other && other != revision && str_equal(revision->first_image, other->first_image);
+    return xstrdup(revision->first_image && !same ? revision->first_image : revision->name);
+}
+
+/* --- stable --------------------------------------------------------------------------------------------- */
+
+/* Status is lost, or was never written: stable is the revision of the lowest ordinal whose object exists. */
+static const struct revision_fact *guess_stable(const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->slot_count; i++)
+        if (plan->slots[i].ours && plan->slots[i].revision)
+            return plan->slots[i].revision;
+    return plan->wanted;
+}
+
+static bool has_pods(const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->slot_count; i++)
+        if (plan->slots[i].ours)
+            return true;
+    return false;
+}
+
+static void settle_stable(struct plan *plan)
+{
+    struct neoset_deciding *next = &plan->next;
+    if (next->stable && find(plan, next->stable))
+        return;
+    bool lost = next->stable != NULL;
+    const struct revision_fact *stable = lost ? find(plan, next->target) : guess_stable(plan);
+    if (!stable)
+        stable = plan->wanted;
+    if (!stable)
+        return;
+    if (lost)
+        plan_event(plan, -1, true, "StableRevisionLost", NULL,
+                   "The stable revision %s was deleted: %s takes its place.", next->stable, stable->name);
+    else
+        next->stable_proven = has_pods(plan);
+    str_replace(&next->stable, stable->name);
+}
+
+/* --- the target ----------------------------------------------------------------------------------------- */
+
+/* Where the stage of a new target starts. */
+static int first_stage(const struct plan *plan, const char *target)
+{
+    int replicas = plan->spec->replicas;
+    if (!plan->next.stable_proven)
+        return plan_fence(plan);
+    if (str_equal(target, plan->next.stable))
+        return MAX(plan_fence(plan), MAX(replicas - plan->spec->budget, 0));
+    return replicas > 0 ? replicas - 1 : STAGE_CLOSED;
+}
+
+static bool is_on(const struct slot *slot, const char *revision)
+{
+    return slot->ours && revision && str_equal(slot->pod->revision, revision);
+}
+
+/* Every pod of the range is on that revision and available. */
+static bool is_complete(const struct plan *plan, const char *revision)
+{
+    if (plan->spec->replicas == 0)
+        return false;
+    for (size_t i = 0; i < plan->slot_count; i++) {
+        const struct slot *slot = &plan->slots[i];
+        if (slot->in_range && !(slot->available && is_on(slot, revision)))
+            return false;
+    }
+    return true;
+}
+
+static void complete(struct plan *plan)
+{
+    struct neoset_deciding *next = &plan->next;
+    if (!next->target || !find(plan, next->target) || !is_complete(plan, next->target))
+        return;
+    str_replace(&next->stable, next->target);
+    next->stable_proven = true;
+    ordinals_done(&next->left);
+}
+
+static void take_target(struct plan *plan)
+{
+    struct neoset_deciding *next = &plan->next;
+    if (!plan->wanted || str_equal(next->target, plan->wanted->name))
+        return;
+    next->stage = first_stage(plan, plan->wanted->name);
+    ordinals_done(&next->done);
+    str_replace(&next->target, plan->wanted->name);
+    next->present = true;
+}
+
+/* --- ordinals and stage --------------------------------------------------------------------------------- */
+
+/* An ordinal that is scaled away leaves both lists. */
+static void drop_outside(const struct plan *plan, struct ordinals *list)
+{
+    int start = plan->spec->start;
+    for (size_t i = list->count; i-- > 0;) {
+        int ordinal = list->items[i];
+        if (ordinal < start || ordinal - start >= plan->spec->replicas)
+            ordinals_remove(list, ordinal);
+    }
+}
+
+static void note_done(struct plan *plan)
+{
+    for (size_t i = 0; i < plan->slot_count; i++) {
+        const struct slot *slot = &plan->slots[i];
+        if (slot->in_range && slot->available && is_on(slot, plan->next.target))
+            ordinals_add(&plan->next.done, slot->ordinal);
+    }
+}
+
+/* At least one pod was done on this target, and every pod at or above the stage is on it and available. */
+static bool may_fall(const struct plan *plan, int stage)
+{
+    if (plan->spec->replicas == 0 || plan->next.done.count == 0)
+        return false;
+    for (size_t i = 0; i < plan->slot_count; i++) {
+        const struct slot *slot = &plan->slots[i];
+        if (slot->in_range && slot->index >= stage && !(slot->available && is_on(slot, plan->next.target)))
+            return false;
+    }
+    return true;
+}
+
+static void move_stage(struct plan *plan)
+{
+    struct neoset_deciding *next = &plan->next;
+    int replicas = plan->spec->replicas;
+    if (!next->stable_proven)
+        next->stage = MIN(next->stage, plan_fence(plan));
+    if (replicas > 0)
+        next->stage = MIN(next->stage, replicas - 1);
+    /* It only falls, and ends at the fence. */
+    for (int stage = plan_stage(plan, next->stage); may_fall(plan, stage);) {
+        int lower = MAX(plan_fence(plan), stage - plan->spec->budget);
+        if (lower >= stage)
+            break;
+        stage = lower;
+        next->stage = MIN(next->stage, stage);
+    }
+}
+
+static void name_images(struct plan *plan)
+{
+    struct neoset_deciding *next = &plan->next;
+    plan->stable = find(plan, next->stable);
+    plan->target = find(plan, next->target);
+    /* "" is how an empty image is stored, and read as none. */
+    if (plan->stable && plan->stable->first_image)
+        str_replace(&next->current_image, *plan->stable->first_image ? plan->stable->first_image : NULL);
+    if (plan->target && plan->target->first_image)
+        str_replace(&next->target_image, *plan->target->first_image ? plan->target->first_image : NULL);
+}
+
+static bool has_strays(const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->slot_count; i++)
+        if (plan->slots[i].in_range && plan->slots[i].ours && !is_on(&plan->slots[i], plan->next.target))
+            return true;
+    return false;
+}
+
+void plan_decide(struct plan *plan)
+{
+    struct neoset_deciding *next = &plan->next;
+    settle_stable(plan);
+    /* The old target is judged by this turn's facts before a new one is taken. */
+    complete(plan);
+    take_target(plan);
+    drop_outside(plan, &next->done);
+    drop_outside(plan, &next->left);
+    if (next->present) {
+        note_done(plan);
+        move_stage(plan);
+        complete(plan);
+    }
+    name_images(plan);
+    plan->complete = next->present && is_complete(plan, next->target);
+    plan->active = next->present &&
+                   (has_strays(plan) || (next->stable_proven && !str_equal(next->stable, next->target)));
+    plan->canary_due = next->present && next->stable_proven && !str_equal(next->stable, next->target) &&
+                       next->done.count == 0;
+}
+
+/* --- the step ------------------------------------------------------------------------------------------- */
+
+static char *describe(const struct plan *plan)
+{
+    const struct neoset_deciding *now = &plan->now, *next = &plan->next;
+    CLEANUP_FREE char *from = plan_version_text(plan, plan->stable, plan->target);
+    CLEANUP_FREE char *to = plan_version_text(plan, plan->target, plan->stable);
+    if (!str_equal(now->target, next->target) && now->present)
+        return xasprintf("roll %s from %s to %s: the stage starts at %d", plan->set->name, from, to,
+                         next->stage);
+    if (!now->present)
+        return xasprintf("begin with %s", to);
+    if (!str_equal(now->stable, next->stable) || now->stable_proven != next->stable_proven)
+        return xasprintf("every pod runs %s: it is stable now", to);
+    if (now->stage != next->stage)
+        return xasprintf("stage %d -> %d", now->stage, next->stage);
+    if (!ordinals_equal(&now->done, &next->done))
+        return xasprintf("%zu of %d pods are done", next->done.count, plan->spec->replicas);
+    if (!ordinals_equal(&now->left, &next->left))
+        return xasprintf("%zu pods are moved off %s", next->left.count, from);
+    return xasprintf("collision count %d -> %d", now->collision_count, next->collision_count);
+}
+
+static void announce(struct plan *plan, int step)
+{
+    const struct neoset_deciding *now = &plan->now, *next = &plan->next;
+    CLEANUP_FREE char *from = plan_version_text(plan, plan->stable, plan->target);
+    CLEANUP_FREE char *to = plan_version_text(plan, plan->target, plan->stable);
+    if (now->present && !str_equal(now->target, next->target))
+        plan_event(plan, step, false, "RolloutStarted", NULL, "Rolling from %s to %s, at most %d at a time.",
+                   from, to, plan->spec->budget);
+    else if (now->present && next->stable_proven &&
+             (!now->stable_proven || !str_equal(now->stable, next->stable)))
+        plan_event(plan, step, false, now->stable_proven ? "RolloutCompleted" : "Created", NULL,
+                   "All %d pods run %s.", plan->spec->replicas, to);
+    else if (now->present && now->stage != next->stage && plan->active)
+        plan_event(plan, step, false, "StageOpened", NULL, "The stage went from %d to %d.", now->stage,
+                   next->stage);
+}
+
+void plan_advance(struct plan *plan)
+{
+    if (neoset_deciding_equal(&plan->now, &plan->next) || plan->at->status_write_open)
+        return;
+    bool rollout = plan->active || (plan->now.present && !str_equal(plan->now.stable, plan->next.stable));
+    struct step_request *request =
+        plan_request(plan, STEP_ADVANCE, KUBE_NEOSET, plan->set->name, plan->set->uid, plan->set->version,
+                     rollout ? "rollout" : "scale");
+    request->subresource = xstrdup("status");
+    request->body = json_new_object();
+    cJSON *status = neoset_deciding_json(&plan->next);
+    json_add_item(request->body, "status", status);
+    CLEANUP_FREE char *text = json_print_sorted(status);
+    uint8_t digest[SHA256_SIZE];
+    sha256_once(text, strlen(text), digest);
+    CLEANUP_FREE char *hex = hex_encode(digest, 16);
+    request->fingerprint = xasprintf("advance/%s", hex);
+    request->reason = describe(plan);
+    int step = plan_emit(plan, request);
+    plan->advancing = step >= 0;
+    if (step >= 0)
+        announce(plan, step);
+}

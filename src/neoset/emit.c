@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "neoset/plan_model.h"
+
+/* What one turn may ask for: more waits for the next one. */
+enum { STEPS_MAX = 500, EVENTS_MAX = 64 };
+
+struct step_request *plan_request(const struct plan *plan, enum step_kind kind, enum kube_resource resource,
+                                  const char *name, const char *uid, const char *version,
+                                  const char *operation)
+{
+    struct step_request *request = step_request_make(kind, resource, plan->set->namespace, name);
+    request->uid = xstrdup_or_null(uid);
+    request->version = xstrdup_or_null(version);
+    request->operation_kind = xstrdup(operation);
+    request->operation_resource = KUBE_NEOSET;
+    request->operation_namespace = xstrdup(plan->set->namespace);
+    request->operation_name = xstrdup(plan->set->name);
+    if (str_equal(operation, "rollout")) {
+        request->come_from = plan_version_text(plan, plan->stable, plan->target);
+        request->go_to = plan_version_text(plan, plan->target, plan->stable);
+    } else if (str_equal(operation, "scale")) {
+        request->come_from = xasprintf("%zu", plan->at->pod_count);
+        request->go_to = xasprintf("%d", plan->spec->replicas);
+    }
+    return request;
+}
+
+/* The server refused this very write not long ago. */
+static bool is_refused_for_now(struct plan *plan, const struct step_request *request)
+{
+    const struct refusal *refusal = neoset_memory_refusal(plan->at->memory, request->resource, request->name);
+    if (!refusal || refusal->kind != request->kind || !str_equal(refusal->fingerprint, request->fingerprint))
+        return false;
+    plan_say(plan, SAY_REFUSED, "the API server refuses to %s %s %s: %s.",
+             step_kind_info(request->kind)->text, kube_resource_info(request->resource)->kind, request->name,
+             *refusal->words ? refusal->words : "no reason given");
+    if (refusal->again_boot_us <= plan->at->boot_us)
+        return false;
+    plan_wake(plan, refusal->again_boot_us);
+    return true;
+}
+
+int plan_emit(struct plan *plan, struct step_request *request)
+{
+    PRE(request->fingerprint && request->reason);
+    struct neoset_open_step open = {0};
+    bool is_open = plan->at->open_step(plan->at->context, request->resource, request->name, &open);
+    bool precondition = request->uid && request->version && *request->uid && *request->version;
+    bool create =
+        step_kind_info(request->kind)->method[0] == 'P' && step_kind_info(request->kind)->method[1] == 'O';
+    if ((is_open && !open.in_doubt) || is_refused_for_now(plan, request) || !(create || precondition) ||
+        plan->out->step_count == STEPS_MAX) {
+        step_request_free(request);
+        return -1;
+    }
+    struct neoset_decision *out = plan->out;
+    out->steps = xreallocarray(out->steps, out->step_count + 1, sizeof(struct step_request *));
+    out->steps[out->step_count] = request;
+    return (int)out->step_count++;
+}
+
+void plan_event(struct plan *plan, int after_step, bool warning, const char *reason, const struct slot *slot,
+                const char *format, ...)
+{
+    struct neoset_decision *out = plan->out;
+    if (out->event_count == EVENTS_MAX)
+        return;
+    out->events = xreallocarray(out->events, out->event_count + 1, sizeof(*out->events));
+    struct neoset_event *event = &out->events[out->event_count++];
+    *event = (struct neoset_event){.after_step = after_step, .warning = warning, .reason = reason};
+    va_list args;
+    va_start(args, format);
+    event->note = xvasprintf(format, args);
+    va_end(args);
+    bool about_pod = slot && slot->pod;
+    event->resource = about_pod ? KUBE_POD : KUBE_NEOSET;
+    event->name = xstrdup(about_pod ? slot->pod->name : plan->set->name);
+    event->uid = xstrdup_or_null(about_pod ? slot->pod->uid : plan->set->uid);
+}
+
+void plan_wake(struct plan *plan, int64_t boot_us)
+{
+    if (boot_us > plan->at->boot_us)
+        plan->out->wake_boot_us = MIN(plan->out->wake_boot_us, boot_us);
+}
+
+void plan_say(struct plan *plan, enum plan_weight weight, const char *format, ...)
+{
+    if (weight <= plan->weight)
+        return;
+    va_list args;
+    va_start(args, format);
+    free(plan->message);
+    plan->message = xvasprintf(format, args);
+    va_end(args);
+    plan->weight = weight;
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "neoset/memory.h"
+
+#include "base/time_text.h"
+#include "neoset/completion.h"
+
+#include <utlist.h>
+
+#define REFUSED_FIRST_US (5 * US_PER_S)
+#define REFUSED_MOST_US (300 * US_PER_S)
+#define REPAIR_FIRST_US (10 * US_PER_S)
+#define REPAIR_MOST_US (300 * US_PER_S)
+/* A pod that lived this long had a good life: the next failure starts the back-off again. */
+#define REPAIR_FORGET_US (600 * US_PER_S)
+enum { REFUSALS_MAX = 256 };
+
+/* Re-creations of one ordinal's failed pod. */
+struct repair {
+    struct repair *next;
+    int ordinal;
+    int count;
+    int64_t last_boot_us;
+};
+
+struct neoset_memory {
+    struct pod_observation *pods; /* sorted by ordinal */
+    size_t pod_count;
+    size_t pod_room;
+    struct refusal *refusals;
+    size_t refusal_count;
+    struct repair *repairs;
+    char *probe_revision;
+    char *probe_words;
+    bool probe_accepted;
+    int probe_refused; /* in a row */
+    int64_t probe_again_boot_us;
+};
+
+struct neoset_memory *neoset_memory_make(void)
+{
+    return xcalloc(1, sizeof(struct neoset_memory));
+}
+
+static void free_refusal(struct refusal *refusal)
+{
+    free(refusal->name);
+    free(refusal->fingerprint);
+    free(refusal->words);
+    free(refusal->reason);
+    free(refusal);
+}
+
+void neoset_memory_free(struct neoset_memory *memory)
+{
+    if (!memory)
+        return;
+    for (size_t i = 0; i < memory->pod_count; i++)
+        free(memory->pods[i].containers);
+    free(memory->pods);
+    struct refusal *refusal = NULL, *next_refusal = NULL;
+    LL_FOREACH_SAFE (memory->refusals, refusal, next_refusal)
+        free_refusal(refusal);
+    struct repair *repair = NULL, *next_repair = NULL;
+    LL_FOREACH_SAFE (memory->repairs, repair, next_repair)
+        free(repair);
+    free(memory->probe_revision);
+    free(memory->probe_words);
+    free(memory);
+}
+
+/* base doubled count - 1 times, at most most. */
+static int64_t backoff_us(int64_t base, int64_t most, int count)
+{
+    int64_t wait = base;
+    for (int i = 1; i < count && wait < most; i++)
+        wait *= 2;
+    return MIN(wait, most);
+}
+
+/* --- pods ----------------------------------------------------------------------------------------------- */
+
+static size_t find_pod(const struct neoset_memory *memory, int ordinal)
+{
+    size_t low = 0, high = memory->pod_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (memory->pods[middle].ordinal < ordinal)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct pod_observation *neoset_memory_pod(const struct neoset_memory *memory, int ordinal,
+                                                const char *uid)
+{
+    size_t at = find_pod(memory, ordinal);
+    if (!uid || at == memory->pod_count || memory->pods[at].ordinal != ordinal ||
+        memory->pods[at].uid != text_hash64(uid))
+        return NULL;
+    return &memory->pods[at];
+}
+
+const struct container_observation *pod_observation_container(const struct pod_observation *pod,
+                                                              const char *name)
+{
+    for (size_t i = 0; pod && i < pod->container_count; i++)
+        if (pod->containers[i].name == text_hash64(name))
+            return &pod->containers[i];
+    return NULL;
+}
+
+void neoset_forget_pod(struct neoset_memory *memory, int ordinal)
+{
+    size_t at = find_pod(memory, ordinal);
+    if (at == memory->pod_count || memory->pods[at].ordinal != ordinal)
+        return;
+    free(memory->pods[at].containers);
+    memmove(&memory->pods[at], &memory->pods[at + 1], (memory->pod_count - at - 1) * sizeof(*memory->pods));
+    memory->pod_count--;
+}
+
+static struct pod_observation *ensure_pod(struct neoset_memory *memory, int ordinal)
+{
+    size_t at = find_pod(memory, ordinal);
+    if (at < memory->pod_count && memory->pods[at].ordinal == ordinal)
+        return &memory->pods[at];
+    if (memory->pod_count == memory->pod_room) {
+        memory->pod_room = memory->pod_room ? memory->pod_room + memory->pod_room / 2 + 1 : 4;
+        memory->pods = xreallocarray(memory->pods, memory->pod_room, sizeof(*memory->pods));
+    }
+    memmove(&memory->pods[at + 1], &memory->pods[at], (memory->pod_count - at) * sizeof(*memory->pods));
+    memory->pod_count++;
+    memory->pods[at] = (struct pod_observation){.ordinal = ordinal};
+    return &memory->pods[at];
+}
+
+/* A wall time on the boot clock: never in the future, as far as our own clocks go. */
+static int64_t on_boot_clock(int64_t at_us, int64_t wall_us, int64_t boot_us)
+{
+    int64_t ago_us = at_us > 0 ? wall_us - at_us : 0;
+    return boot_us - MAX(ago_us, 0);
+}
+
+static void set_since(int64_t *since, bool holds, int64_t from_us)
+{
+    if (!holds)
+        *since = NEOSET_NEVER;
+    else if (*since == NEOSET_NEVER)
+        *since = from_us;
+}
+
+/* At first sight the objects' own times tell since when; later only our clock does. */
+static void start_pod(struct pod_observation *seen, const struct pod_fact *pod, int64_t wall_us,
+                      int64_t boot_us)
+{
+    int64_t ready_since = on_boot_clock(pod->ready_changed_us, wall_us, boot_us);
+    int64_t gate_since = on_boot_clock(pod->gate_changed_us, wall_us, boot_us);
+    bool ready = pod->ready == IS_TRUE;
+    seen->uid = text_hash64(pod->uid ? pod->uid : "");
+    seen->seen_boot_us = boot_us;
+    seen->ready_boot_us = ready ? ready_since : NEOSET_NEVER;
+    seen->not_ready_boot_us = ready ? NEOSET_NEVER : ready_since;
+    seen->gate_false_boot_us = pod->gate == IS_FALSE ? gate_since : NEOSET_NEVER;
+    seen->drained_boot_us = !ready && pod->gate == IS_FALSE ? MAX(ready_since, gate_since) : NEOSET_NEVER;
+    seen->probes_boot_us = !pod_fact_probes_ready(pod) ? NEOSET_NEVER : ready ? ready_since : boot_us;
+    seen->proven_step = 0;
+    seen->proven_boot_us = NEOSET_NEVER;
+    free(seen->containers);
+    seen->containers = NULL;
+    seen->container_count = 0;
+}
+
+static struct container_observation *ensure_container(struct pod_observation *seen, const char *name)
+{
+    struct container_observation *found =
+        (struct container_observation *)(uintptr_t)pod_observation_container(seen, name);
+    if (found)
+        return found;
+    seen->containers = xreallocarray(seen->containers, seen->container_count + 1, sizeof(*seen->containers));
+    found = &seen->containers[seen->container_count++];
+    *found = (struct container_observation){.name = text_hash64(name)};
+    return found;
+}
+
+static void observe_containers(struct pod_observation *seen, const struct pod_fact *pod, int64_t boot_us)
+{
+    for (size_t i = 0; i < pod->container_count; i++) {
+        const struct container_fact *container = &pod->containers[i];
+        if (container->startup_period_s == 0 || !container->container_id)
+            continue;
+        struct container_observation *known = ensure_container(seen, container->name);
+        uint64_t id = text_hash64(container->container_id);
+        if (known->container_id != id)
+            *known = (struct container_observation){
+                .name = known->name, .container_id = id, .first_boot_us = boot_us};
+        if (!container->started)
+            known->seen_not_started = true;
+    }
+}
+
+/* When an update that was done before we looked was proven at the latest. */
+static int64_t proof_time(const struct pod_fact *pod, int64_t wall_us, int64_t boot_us)
+{
+    int64_t at_us = MAX(pod->ready_changed_us, pod->gate_changed_us);
+    for (size_t i = 0; i < pod->container_count; i++)
+        at_us = MAX(at_us, pod->containers[i].started_us);
+    return on_boot_clock(at_us, wall_us, boot_us);
+}
+
+static void observe_proof(struct pod_observation *seen, const struct pod_fact *pod, bool first,
+                          int64_t wall_us, int64_t boot_us)
+{
+    uint64_t step = pod->state && pod->state->step ? text_hash64(pod->state->step) : 0;
+    if (step == 0 || seen->proven_step == step)
+        return;
+    struct completion completion;
+    completion_judge(pod, seen, boot_us, &completion);
+    if (!completion.done)
+        return;
+    seen->proven_step = step;
+    seen->proven_boot_us = first ? proof_time(pod, wall_us, boot_us) : boot_us;
+}
+
+void neoset_observe_pod(struct neoset_memory *memory, const struct pod_fact *pod, int64_t wall_us,
+                        int64_t boot_us)
+{
+    if (pod->ordinal < 0)
+        return;
+    struct pod_observation *seen = ensure_pod(memory, pod->ordinal);
+    bool first = seen->uid != text_hash64(pod->uid ? pod->uid : "");
+    if (first)
+        start_pod(seen, pod, wall_us, boot_us);
+    bool ready = pod->ready == IS_TRUE;
+    set_since(&seen->ready_boot_us, ready, boot_us);
+    set_since(&seen->not_ready_boot_us, !ready, boot_us);
+    set_since(&seen->probes_boot_us, pod_fact_probes_ready(pod), boot_us);
+    set_since(&seen->gate_false_boot_us, pod->gate == IS_FALSE, boot_us);
+    set_since(&seen->drained_boot_us, !ready && pod->gate == IS_FALSE, boot_us);
+    observe_containers(seen, pod, boot_us);
+    observe_proof(seen, pod, first, wall_us, boot_us);
+}
+
+void neoset_observe_time(struct neoset_memory *memory, const struct pod_fact *const *pods, size_t pod_count,
+                         int64_t wall_us, int64_t boot_us)
+{
+    for (size_t i = 0; i < pod_count; i++) {
+        if (!neoset_memory_pod(memory, pods[i]->ordinal, pods[i]->uid))
+            continue;
+        struct pod_observation *seen = ensure_pod(memory, pods[i]->ordinal);
+        observe_proof(seen, pods[i], false, wall_us, boot_us);
+    }
+}
+
+/* --- refusals ------------------------------------------------------------------------------------------- */
+
+const struct refusal *neoset_memory_refusal(const struct neoset_memory *memory, enum kube_resource resource,
+                                            const char *name)
+{
+    const struct refusal *refusal = NULL;
+    LL_FOREACH (memory->refusals, refusal) {
+        if (refusal->resource == resource && str_equal(refusal->name, name))
+            return refusal;
+    }
+    return NULL;
+}
+
+const struct refusal *neoset_memory_refusals(const struct neoset_memory *memory)
+{
+    return memory->refusals;
+}
+
+static void drop_refusal(struct neoset_memory *memory, enum kube_resource resource, const char *name)
+{
+    struct refusal *refusal = (struct refusal *)(uintptr_t)neoset_memory_refusal(memory, resource, name);
+    if (!refusal)
+        return;
+    LL_DELETE(memory->refusals, refusal);
+    memory->refusal_count--;
+    free_refusal(refusal);
+}
+
+static void note_refusal(struct neoset_memory *memory, const struct step_outcome *outcome, int64_t boot_us)
+{
+    const char *name = outcome->target.name;
+    struct refusal *refusal =
+        (struct refusal *)(uintptr_t)neoset_memory_refusal(memory, outcome->target.resource, name);
+    if (!refusal) {
+        if (memory->refusal_count == REFUSALS_MAX)
+            drop_refusal(memory, memory->refusals->resource, memory->refusals->name);
+        refusal = xcalloc(1, sizeof(*refusal));
+        refusal->name = xstrdup(name);
+        refusal->resource = outcome->target.resource;
+        LL_APPEND(memory->refusals, refusal);
+        memory->refusal_count++;
+    }
+    if (!str_equal(refusal->fingerprint, outcome->fingerprint))
+        refusal->count = 0;
+    refusal->kind = outcome->step_kind;
+    refusal->http = outcome->http;
+    str_replace(&refusal->fingerprint, outcome->fingerprint);
+    str_replace(&refusal->words, outcome->summary ? outcome->summary : "");
+    str_replace(&refusal->reason, outcome->reason ? outcome->reason : "");
+    refusal->count++;
+    refusal->again_boot_us = boot_us + backoff_us(REFUSED_FIRST_US, REFUSED_MOST_US, refusal->count);
+}
+
+/* --- failed pods ---------------------------------------------------------------------------------------- */
+
+static struct repair *find_repair(const struct neoset_memory *memory, int ordinal)
+{
+    struct repair *repair = NULL;
+    LL_FOREACH (memory->repairs, repair) {
+        if (repair->ordinal == ordinal)
+            return repair;
+    }
+    return NULL;
+}
+
+static void note_repair(struct neoset_memory *memory, int ordinal, int64_t boot_us)
+{
+    struct repair *repair = find_repair(memory, ordinal);
+    if (!repair) {
+        repair = xcalloc(1, sizeof(*repair));
+        repair->ordinal = ordinal;
+        LL_PREPEND(memory->repairs, repair);
+    }
+    if (repair->count > 0 && boot_us - repair->last_boot_us > REPAIR_FORGET_US)
+        repair->count = 0;
+    repair->count++;
+    repair->last_boot_us = boot_us;
+}
+
+int64_t neoset_memory_repair_after(const struct neoset_memory *memory, int ordinal)
+{
+    const struct repair *repair = find_repair(memory, ordinal);
+    return repair ? repair->last_boot_us + backoff_us(REPAIR_FIRST_US, REPAIR_MOST_US, repair->count) : 0;
+}
+
+/* --- outcomes ------------------------------------------------------------------------------------------- */
+
+void neoset_note_outcome(struct neoset_memory *memory, const struct step_outcome *outcome, int64_t boot_us)
+{
+    const struct kube_ref *target = &outcome->target;
+    if (!target->name)
+        return;
+    if (outcome->kind == JOURNAL_REJECTED) {
+        note_refusal(memory, outcome, boot_us);
+        return;
+    }
+    if (outcome->kind != JOURNAL_APPLIED)
+        return;
+    drop_refusal(memory, target->resource, target->name);
+    size_t length = 0;
+    int ordinal = 0;
+    if (outcome->step_kind == STEP_DELETE && target->resource == KUBE_POD &&
+        str_starts_with(outcome->fingerprint ? outcome->fingerprint : "", "repair") &&
+        neoset_split_pod_name(target->name, &length, &ordinal))
+        note_repair(memory, ordinal, boot_us);
+}
+
+/* --- templates tried ------------------------------------------------------------------------------------ */
+
+void neoset_note_probe(struct neoset_memory *memory, const char *revision, bool accepted, const char *words,
+                       int64_t boot_us)
+{
+    if (!str_equal(memory->probe_revision, revision)) {
+        str_replace(&memory->probe_revision, revision);
+        memory->probe_refused = 0;
+    }
+    memory->probe_accepted = accepted;
+    memory->probe_refused = accepted ? 0 : memory->probe_refused + 1;
+    str_replace(&memory->probe_words, words);
+    memory->probe_again_boot_us =
+        boot_us + backoff_us(REFUSED_FIRST_US, REFUSED_MOST_US, memory->probe_refused);
+}
+
+enum probe_state neoset_memory_probe(const struct neoset_memory *memory, const char *revision,
+                                     const char **ret_words, int64_t *ret_again_boot_us)
+{
+    if (!revision || !str_equal(memory->probe_revision, revision))
+        return PROBE_UNKNOWN;
+    if (memory->probe_accepted)
+        return PROBE_ACCEPTED;
+    *ret_words = memory->probe_words;
+    *ret_again_boot_us = memory->probe_again_boot_us;
+    return PROBE_REFUSED;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "neoset/plan_model.h"
+
+#include "base/time_text.h"
+
+int plan_fence(const struct plan *plan)
+{
+    return plan->spec->partition;
+}
+
+int plan_stage(const struct plan *plan, int stage)
+{
+    return MAX(plan_fence(plan), stage);
+}
+
+char *slot_name(const struct plan *plan, const struct slot *slot)
+{
+    return body_pod_name(plan->set, slot->ordinal);
+}
+
+/* --- ready and available -------------------------------------------------------------------------------- */
+
+/* Probe: every container is ready, and the kubelet has drawn the conclusion, unless a gate of someone else
+ * keeps it from doing so. (The pod gets traffic only then, and a lost node's containers stay ready for ever.)
+ */
+static bool is_ready(const struct plan *plan, const struct pod_fact *pod)
+{
+    if (plan->spec->readiness == NEOSET_READY)
+        return pod->ready == IS_TRUE;
+    return pod_fact_probes_ready(pod) && (pod->ready == IS_TRUE || pod->foreign_gate_down);
+}
+
+/* Restarts that nobody asked for since the update, or in its whole life when there was none. */
+static int own_restarts(const struct pod_fact *pod)
+{
+    int restarts = pod_fact_restarts(pod);
+    if (!pod->state)
+        return restarts;
+    restarts -= pod->state->restarts;
+    for (size_t i = 0; i < pod->state->container_count; i++) {
+        const struct container_baseline *baseline = &pod->state->containers[i];
+        const struct container_fact *container = pod_fact_container(pod, baseline->name);
+        if (container && !str_equal(container->container_id, baseline->container_id))
+            restarts--;
+    }
+    return MAX(restarts, 0);
+}
+
+static int64_t window_us(const struct plan *plan, const struct slot *slot)
+{
+    int64_t seconds = plan->spec->min_ready_seconds;
+    const struct neoset_deciding *now = &plan->now;
+    bool canary = now->present && now->stable_proven && !str_equal(now->stable, now->target) &&
+                  now->done.count == 0 && str_equal(slot->pod->revision, now->target);
+    if (canary)
+        seconds = MAX(seconds, CANARY_WINDOW_S);
+    int restarts = own_restarts(slot->pod);
+    int64_t patience = RESTART_WINDOW_S;
+    for (int i = 0; i < restarts && patience < RESTART_WINDOW_MOST_S; i++)
+        patience *= 2;
+    if (restarts > 0)
+        seconds = MAX(seconds, MIN(patience, (int64_t)RESTART_WINDOW_MOST_S));
+    return seconds * US_PER_S;
+}
+
+/* Since when it is ready and proven, by our clock. */
+static int64_t good_since(const struct plan *plan, const struct slot *slot)
+{
+    const struct pod_observation *seen = slot->seen;
+    if (!seen)
+        return plan->at->boot_us;
+    int64_t since = seen->ready_boot_us;
+    if (plan->spec->readiness == NEOSET_PROBE)
+        since = slot->pod->ready == IS_TRUE ? MAX(seen->probes_boot_us, seen->ready_boot_us)
+                                            : seen->probes_boot_us;
+    const struct in_place_state *state = slot->pod->state;
+    if (state && state->step && seen->proven_step == text_hash64(state->step))
+        since = MAX(since, seen->proven_boot_us);
+    return since == NEOSET_NEVER ? plan->at->boot_us : since;
+}
+
+/* Available: its update proven done, our gate True where the pod has it, ready, and its window passed. From
+ * the moment when a write that lowers availability is sent it is not. */
+static void set_available(const struct plan *plan, struct slot *slot)
+{
+    slot->available_boot_us = INT64_MAX;
+    if (!slot->live || !slot->proven || !slot->ready || (slot->pod->has_gate && slot->pod->gate != IS_TRUE) ||
+        (slot->is_open && slot->open.lowers_availability))
+        return;
+    slot->available_boot_us = good_since(plan, slot) + window_us(plan, slot);
+    slot->available = plan->at->boot_us >= slot->available_boot_us;
+}
+
+/* --- broken --------------------------------------------------------------------------------------------- */
+
+static bool is_error_reason(const char *reason)
+{
+    static const char *const reasons[] = {
+        "CrashLoopBackOff",     "ErrImagePull",       "ImagePullBackOff",    "ErrImageNeverPull",
+        "InvalidImageName",     "ImageInspectError",  "RegistryUnavailable", "CreateContainerConfigError",
+        "CreateContainerError", "RunContainerError",  "PostStartHookError",  "PreStartHookError",
+        "StartError",           "ContainerCannotRun",
+    };
+    for (size_t i = 0; reason && i < ARRAY_SIZE(reasons); i++)
+        if (str_equal(reasons[i], reason))
+            return true;
+    return false;
+}
+
+/* Broken: not Ready, not terminating, and a container waits with an error, or our own update of it is
+ * unfinished, or it was not Ready for the readiness timeout. Merely starting is not broken. */
+static void set_broken(struct plan *plan, struct slot *slot)
+{
+    if (!slot->live || slot->pod->ready == IS_TRUE)
+        return;
+    for (size_t i = 0; i < slot->pod->container_count; i++) {
+        const struct container_fact *container = &slot->pod->containers[i];
+        if (container->state == CONTAINER_WAITING && is_error_reason(container->reason))
+            slot->broken_by = container->reason;
+    }
+    slot->broken = slot->broken_by || !slot->proven;
+    if (slot->broken || !slot->seen || slot->seen->not_ready_boot_us == NEOSET_NEVER)
+        return;
+    int64_t at_us = slot->seen->not_ready_boot_us + plan->spec->readiness_timeout_seconds * US_PER_S;
+    slot->broken = plan->at->boot_us >= at_us;
+    plan_wake(plan, at_us);
+}
+
+/* --- slots ---------------------------------------------------------------------------------------------- */
+
+static void fill_slot(struct plan *plan, struct slot *slot)
+{
+    const struct neoset_snapshot *at = plan->at;
+    CLEANUP_FREE char *name = slot_name(plan, slot);
+    slot->is_open = at->open_step(at->context, KUBE_POD, name, &slot->open);
+    plan->pod_write_open = plan->pod_write_open || slot->is_open;
+    const struct pod_fact *pod = slot->pod;
+    if (!pod)
+        return;
+    slot->ours = str_equal(pod->owner_uid, plan->set->uid);
+    slot->failed = pod->phase == POD_FAILED || pod->phase == POD_SUCCEEDED;
+    slot->live = slot->ours && !pod->deleting && !slot->failed;
+    slot->seen = neoset_memory_pod(at->memory, pod->ordinal, pod->uid);
+    slot->revision = revision_find(at->revisions, at->revision_count, pod->revision);
+    completion_judge(pod, slot->seen, at->boot_us, &slot->completion);
+    if (slot->completion.again_boot_us != INT64_MAX)
+        plan_wake(plan, slot->completion.again_boot_us);
+    bool was_proven = slot->seen && pod->state && pod->state->step &&
+                      slot->seen->proven_step == text_hash64(pod->state->step);
+    bool was_done = str_equal(pod->revision, plan->now.target) && ordinals_has(&plan->now.done, pod->ordinal);
+    slot->proven = slot->live && (slot->completion.done || was_proven || was_done);
+    slot->ready = slot->live && is_ready(plan, pod);
+    set_available(plan, slot);
+    if (!slot->available && slot->available_boot_us != INT64_MAX)
+        plan_wake(plan, slot->available_boot_us);
+    set_broken(plan, slot);
+}
+
+static int by_ordinal(const void *a, const void *b)
+{
+    const struct pod_fact *left = *(const struct pod_fact *const *)a;
+    const struct pod_fact *right = *(const struct pod_fact *const *)b;
+    return (left->ordinal > right->ordinal) - (left->ordinal < right->ordinal);
+}
+
+static struct slot *add_slot(struct plan *plan, int ordinal, const struct pod_fact *pod)
+{
+    int start = plan->spec->start;
+    struct slot *slot = &plan->slots[plan->slot_count++];
+    *slot = (struct slot){
+        .ordinal = ordinal,
+        .index = ordinal - start,
+        .in_range = ordinal >= start && ordinal - start < plan->spec->replicas,
+        .pod = pod,
+    };
+    return slot;
+}
+
+void plan_model_build(struct plan *plan)
+{
+    const struct neoset_snapshot *at = plan->at;
+    size_t room = at->pod_count + (size_t)plan->spec->replicas;
+    plan->slots = xcalloc(room + 1, sizeof(*plan->slots));
+    CLEANUP_FREE const struct pod_fact **pods = xcalloc(at->pod_count + 1, sizeof(const struct pod_fact *));
+    size_t count = 0;
+    for (size_t i = 0; i < at->pod_count; i++)
+        if (at->pods[i]->ordinal >= 0)
+            pods[count++] = at->pods[i];
+    qsort(pods, count, sizeof(pods[0]), by_ordinal);
+    int next = plan->spec->start, end = plan->spec->start + plan->spec->replicas;
+    for (size_t i = 0; i < count; i++) {
+        for (; next < end && next < pods[i]->ordinal; next++)
+            add_slot(plan, next, NULL);
+        add_slot(plan, pods[i]->ordinal, pods[i]);
+        if (next == pods[i]->ordinal)
+            next++;
+    }
+    for (; next < end; next++)
+        add_slot(plan, next, NULL);
+    plan->pod_write_open = at->availability_in_doubt(at->context);
+    for (size_t i = 0; i < plan->slot_count; i++)
+        fill_slot(plan, &plan->slots[i]);
+}
+
+/* Moved: on the target because we patched or deleted it for that, or on its way there. */
+static bool is_moved(const struct plan *plan, const struct slot *slot)
+{
+    if (!ordinals_has(&plan->next.left, slot->ordinal) || !plan->active)
+        return false;
+    if (!slot->pod || slot->pod->deleting)
+        return true;
+    bool draining = slot->live && !slot->on_target &&
+                    ((slot->pod->has_gate && slot->pod->gate == IS_FALSE) ||
+                     (slot->is_open && slot->open.lowers_availability));
+    return slot->on_target || draining;
+}
+
+void plan_model_count(struct plan *plan)
+{
+    plan->available = plan->unavailable = plan->moved_unavailable = plan->moved_count = 0;
+    for (size_t i = 0; i < plan->slot_count; i++) {
+        struct slot *slot = &plan->slots[i];
+        slot->on_target =
+            slot->ours && plan->next.target && str_equal(slot->pod->revision, plan->next.target);
+        slot->moved = is_moved(plan, slot);
+        if (!slot->in_range)
+            continue;
+        plan->available += slot->available;
+        plan->unavailable += !slot->available;
+        plan->moved_unavailable += slot->moved && !slot->available;
+        plan->moved_count += slot->moved && !ordinals_has(&plan->next.done, slot->ordinal);
+    }
+}
+
+void plan_model_done(struct plan *plan)
+{
+    free(plan->slots);
+    free(plan->message);
+    neoset_deciding_done(&plan->now);
+    neoset_deciding_done(&plan->next);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the parts of a plan share: the pods of a set as slots, the fields that decide as they are stored and
+ * as they should be, and the decision that grows. Private to src/neoset: others see plan.h.
+ *
+ * The parts, in the order of a turn:
+ *   model.c    slots from facts: which pods are there, proven, ready, available, broken
+ *   target.c   the revision of the template: found, made, numbered; history cut
+ *   decide.c   stable, target, stage, done and left ordinals
+ *   create.c   missing pods and their claims, failed pods
+ *   scale.c    pods outside the range
+ *   rollout.c  which pod next; update.c: how
+ *   gate.c     the gate's upkeep
+ *   status.c   what people read; conditions.c, progress.c: waits, ends of operations
+ *   emit.c     how a decision grows */
+#pragma once
+
+#include "neoset/body.h"
+#include "neoset/plan.h"
+#include "neoset/revision.h"
+
+struct slot {
+    int ordinal;
+    int index; /* ordinal - start */
+    bool in_range;
+    const struct pod_fact *pod; /* NULL: missing */
+    const struct pod_observation *seen;
+    const struct revision_fact *revision; /* that the pod carries; NULL: no such object of ours */
+    struct completion completion;
+    struct neoset_open_step open;
+    bool is_open;              /* a step is open on the pod's name */
+    bool ours;                 /* the set's uid controls it */
+    bool failed;               /* phase Failed or Succeeded */
+    bool live;                 /* ours, not terminating, not failed */
+    bool proven;               /* live, and no update of it is unfinished */
+    bool ready;                /* as readiness asks, now */
+    bool available;            /* see set_available() */
+    int64_t available_boot_us; /* when its window is over; INT64_MAX: time alone does not help */
+    bool broken;               /* see is_broken() */
+    const char *broken_by;     /* the container's reason, or NULL */
+    bool on_target;            /* ours and labelled with next.target */
+    bool moved;                /* we moved it to the target, or are about to */
+    bool chosen;               /* its update goes on or starts in this turn: the gate's upkeep keeps off */
+};
+
+/* The heaviest reason makes the message. */
+enum plan_weight {
+    SAY_NOTHING,
+    SAY_STEADY,
+    SAY_HELD,     /* the fence holds pods back */
+    SAY_CREATING, /* pods are being made or taken away */
+    SAY_UPDATING, /* an update runs its course */
+    SAY_BLOCKED,  /* something that a person may have to mend */
+    SAY_PAUSED,
+    SAY_FAILED,
+    SAY_REFUSED, /* the server refuses a write */
+    SAY_INVALID,
+};
+
+struct plan {
+    const struct neoset_snapshot *at;
+    const struct neoset_fact *set;
+    const struct neoset_spec *spec;
+    struct neoset_decision *out;
+    struct slot *slots; /* every ordinal of the range, and every pod outside it; by ordinal */
+    size_t slot_count;
+
+    struct neoset_deciding now;         /* as stored */
+    struct neoset_deciding next;        /* as they should be */
+    const struct revision_fact *wanted; /* means the template; NULL: not made yet */
+    const struct revision_fact *target; /* of next.target; NULL */
+    const struct revision_fact *stable; /* of next.stable; NULL */
+    bool complete;                      /* every pod of the range is on the target and available */
+    bool active;           /* a rollout is under way: the target is not stable yet, or pods are elsewhere */
+    bool canary_due;       /* nothing was done on this target, and it has to prove itself first */
+    bool failed;           /* a moved pod ran out of time */
+    int available;         /* of the range */
+    int unavailable;       /* of the range */
+    int moved_unavailable; /* of those that were moved to the target */
+    int moved_count;       /* that are not done */
+    bool pod_write_open;   /* a write to a pod of the set is unanswered or in doubt */
+    bool advancing;        /* an `advance` step is among the steps */
+    const struct slot *waited_for; /* for status.currentUpdatePod */
+    const char *phase;             /* static */
+    enum plan_weight weight;
+    char *message;
+};
+
+/* --- model.c -------------------------------------------------------------------------------------------- */
+
+enum { CANARY_WINDOW_S = 10, RESTART_WINDOW_S = 10, RESTART_WINDOW_MOST_S = 300 };
+
+void plan_model_build(struct plan *plan);
+/* on_target, moved and the counts, once next is decided. */
+void plan_model_count(struct plan *plan);
+void plan_model_done(struct plan *plan);
+int plan_fence(const struct plan *plan);
+/* max(fence, stage), an index. */
+int plan_stage(const struct plan *plan, int stage);
+/* The pod's name, also of a missing one; the caller's. */
+char *slot_name(const struct plan *plan, const struct slot *slot);
+
+/* --- target.c, decide.c --------------------------------------------------------------------------------- */
+
+void plan_target(struct plan *plan);
+void plan_history(struct plan *plan);
+void plan_decide(struct plan *plan);
+/* Makes the `advance` step when next differs from now. */
+void plan_advance(struct plan *plan);
+/* Revisions as people call them: the first image, or the name where both have the same image. The caller's.
+ */
+char *plan_version_text(const struct plan *plan, const struct revision_fact *revision,
+                        const struct revision_fact *other);
+
+/* --- create.c, scale.c ---------------------------------------------------------------------------------- */
+
+void plan_create(struct plan *plan);
+void plan_scale(struct plan *plan);
+/* Every claim of the ordinal is there and stays; else says which is not, in a static buffer of the plan's
+ * message. */
+bool plan_claim_is_going(const struct plan *plan, int ordinal, char **ret_name);
+
+/* --- rollout.c, update.c, gate.c ------------------------------------------------------------------------ */
+
+void plan_rollout(struct plan *plan);
+/* The next write of a chosen pod's update. */
+void plan_update_pod(struct plan *plan, struct slot *slot);
+/* The difference between what the pod carries and the target is in its labels and annotations only. */
+bool plan_is_metadata_update(const struct plan *plan, const struct slot *slot);
+void plan_gates(struct plan *plan);
+
+/* --- progress.c, status.c, conditions.c ----------------------------------------------------------------- */
+
+/* Waits, and whether one of them ran out. */
+void plan_progress(struct plan *plan);
+void plan_ends(struct plan *plan);
+/* Phase, message and the whole status. */
+void plan_status(struct plan *plan);
+/* status.conditions as it should be; the caller's. */
+cJSON *plan_conditions(struct plan *plan);
+
+/* --- emit.c --------------------------------------------------------------------------------------------- */
+
+/* A request of this set's operation of that kind. uid and version NULL for creates. */
+struct step_request *plan_request(const struct plan *plan, enum step_kind kind, enum kube_resource resource,
+                                  const char *name, const char *uid, const char *version,
+                                  const char *operation);
+/* Takes it over. Its index among the steps, or -1: not now (under way already, or refused lately). */
+int plan_emit(struct plan *plan, struct step_request *request);
+void plan_event(struct plan *plan, int after_step, bool warning, const char *reason, const struct slot *slot,
+                const char *format, ...) __attribute__((format(printf, 6, 7)));
+void plan_wake(struct plan *plan, int64_t boot_us);
+void plan_say(struct plan *plan, enum plan_weight weight, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which pod next. First those whose update has begun; then one more: a broken pod that is not on the target,
+ * at or above the fence - the stage does not matter, it costs no budget and needs no canary -, else the
+ * highest available pod at or above the stage while the budget lasts. At most `budget` pods that were moved
+ * to the target may be unavailable, so a bad version cannot spread. */
+#include "neoset/plan_model.h"
+
+static int stage_now(const struct plan *plan)
+{
+    return plan_stage(plan, plan->next.stage);
+}
+
+/* Drained, or being drained, and not patched yet. */
+static bool has_begun(const struct slot *slot)
+{
+    if (!slot->live || slot->on_target || !slot->moved)
+        return false;
+    bool closed = slot->pod->has_gate && slot->pod->gate == IS_FALSE;
+    return closed || (slot->is_open && slot->open.lowers_availability);
+}
+
+/* What is stored allows a write that moves this pod. */
+static bool is_allowed(const struct plan *plan, const struct slot *slot)
+{
+    const struct neoset_deciding *now = &plan->now;
+    return now->present && str_equal(now->target, plan->next.target) &&
+           ordinals_has(&now->left, slot->ordinal) &&
+           (slot->broken || slot->index >= plan_stage(plan, now->stage));
+}
+
+static void go_on(struct plan *plan)
+{
+    int limit = plan->canary_due ? 1 : plan->spec->budget;
+    int used = 0;
+    for (size_t i = 0; i < plan->slot_count; i++) {
+        const struct slot *slot = &plan->slots[i];
+        used += slot->in_range && slot->moved && !slot->available && !has_begun(slot);
+    }
+    for (size_t i = plan->slot_count; i-- > 0;) {
+        struct slot *slot = &plan->slots[i];
+        bool in_reach = slot->index >= stage_now(plan) || (slot->broken && slot->index >= plan_fence(plan));
+        if (!slot->in_range || !has_begun(slot) || !in_reach || used >= limit)
+            continue;
+        used++;
+        slot->chosen = true;
+        if (is_allowed(plan, slot))
+            plan_update_pod(plan, slot);
+    }
+}
+
+/* --- the next one
+ * ------------------------------------------------------------------------------------------- */
+
+static struct slot *find_broken(const struct plan *plan)
+{
+    if (plan->moved_unavailable >= plan->spec->budget)
+        return NULL;
+    for (size_t i = plan->slot_count; i-- > 0;) {
+        struct slot *slot = &plan->slots[i];
+        if (slot->in_range && slot->broken && !slot->on_target && !slot->chosen &&
+            slot->index >= plan_fence(plan))
+            return slot;
+    }
+    return NULL;
+}
+
+static struct slot *find_available(const struct plan *plan)
+{
+    /* Until the canary is done, no second one is moved. */
+    if (plan->canary_due && plan->moved_count > 0)
+        return NULL;
+    bool room = plan->unavailable < plan->spec->budget && plan->moved_unavailable < plan->spec->budget;
+    for (size_t i = plan->slot_count; i-- > 0;) {
+        struct slot *slot = &plan->slots[i];
+        if (!slot->in_range || !slot->live || slot->on_target || slot->chosen ||
+            slot->index < stage_now(plan))
+            continue;
+        if (slot->available && (room || plan_is_metadata_update(plan, slot)))
+            return slot;
+        /* The highest: a canary is not any pod. */
+        if (plan->canary_due && slot->available)
+            return NULL;
+    }
+    return NULL;
+}
+
+/* A template that the server refuses fails before anything is drained. */
+static bool is_tried(struct plan *plan, const struct slot *slot)
+{
+    for (size_t i = 0; i < plan->slot_count; i++)
+        if (plan->slots[i].live && plan->slots[i].on_target)
+            return true;
+    const char *words = NULL;
+    int64_t again_us = 0;
+    enum probe_state state = neoset_memory_probe(plan->at->memory, plan->target->name, &words, &again_us);
+    if (!plan->at->can_probe || state == PROBE_ACCEPTED)
+        return true;
+    if (state == PROBE_REFUSED) {
+        plan_say(plan, SAY_REFUSED,
+                 "the API server refuses a pod of the new template: %s. Nothing was touched.",
+                 words && *words ? words : "no reason given");
+        plan_event(plan, -1, true, "TemplateRefused", NULL, "The API server refuses a pod of %s: %s.",
+                   plan->target->name, words && *words ? words : "no reason given");
+    }
+    if (state == PROBE_REFUSED && again_us > plan->at->boot_us) {
+        plan_wake(plan, again_us);
+        return false;
+    }
+    CLEANUP_FREE char *name = xasprintf("%s-try", plan->set->name);
+    plan->out->probe_pod =
+        body_pod(plan->set, plan->target->template_text, plan->target->name, slot->ordinal, name);
+    plan->out->probe_revision = xstrdup(plan->target->name);
+    return false;
+}
+
+/* A write to a pod goes out with this turn. */
+static bool writes_pod(const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->out->step_count; i++)
+        if (plan->out->steps[i]->resource == KUBE_POD)
+            return true;
+    return false;
+}
+
+static void begin_next(struct plan *plan)
+{
+    if (plan->pod_write_open || writes_pod(plan))
+        return;
+    struct slot *slot = find_broken(plan);
+    if (!slot && !plan->failed)
+        slot = find_available(plan);
+    if (!slot || !is_tried(plan, slot))
+        return;
+    slot->chosen = true;
+    /* The decision is in status before the write that it allows. */
+    ordinals_add(&plan->next.left, slot->ordinal);
+    if (is_allowed(plan, slot))
+        plan_update_pod(plan, slot);
+}
+
+/* --- for people
+ * --------------------------------------------------------------------------------------------- */
+
+static void tell_held(struct plan *plan)
+{
+    int held = 0;
+    for (size_t i = 0; i < plan->slot_count; i++) {
+        const struct slot *slot = &plan->slots[i];
+        held += slot->in_range && slot->ours && !slot->on_target && slot->index < plan_fence(plan);
+    }
+    if (held > 0)
+        plan_say(plan, SAY_HELD,
+                 "%d pod%s held back by partition %d: lower spec.updateStrategy.partition to go on.", held,
+                 held == 1 ? " is" : "s are", plan_fence(plan));
+}
+
+static void tell_waiting(struct plan *plan)
+{
+    for (size_t i = plan->slot_count; i-- > 0;) {
+        const struct slot *slot = &plan->slots[i];
+        if (!slot->in_range || slot->available || slot->on_target || !slot->live)
+            continue;
+        plan_say(plan, SAY_UPDATING, "waiting for %s to be available%s%s.", slot->pod->name,
+                 slot->broken_by ? ": " : "", slot->broken_by ? slot->broken_by : "");
+    }
+}
+
+void plan_rollout(struct plan *plan)
+{
+    if (!plan->active || !plan->target || plan->wanted != plan->target)
+        return;
+    tell_held(plan);
+    if (plan->spec->pause) {
+        plan_say(plan, SAY_PAUSED, "paused: set spec.updateStrategy.pause to false to go on.");
+        return;
+    }
+    go_on(plan);
+    begin_next(plan);
+    tell_waiting(plan);
+}

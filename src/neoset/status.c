@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What people and autoscalers read: counts, phase, and one sentence that says why the set stands where it
+ * stands and what unblocks it. */
+#include "neoset/plan_model.h"
+
+#include "base/time_text.h"
+
+struct counts {
+    int replicas;
+    int ready;
+    int updated;
+    int updated_ready;
+    int updated_available;
+};
+
+static struct counts count(const struct plan *plan)
+{
+    struct counts counts = {0};
+    for (size_t i = 0; i < plan->slot_count; i++) {
+        const struct slot *slot = &plan->slots[i];
+        if (!slot->ours)
+            continue;
+        bool ready = slot->pod->ready == IS_TRUE && !slot->pod->deleting;
+        bool updated = slot->on_target && slot->proven;
+        counts.replicas++;
+        counts.ready += ready;
+        counts.updated += updated;
+        counts.updated_ready += updated && ready;
+        counts.updated_available += updated && slot->available;
+    }
+    return counts;
+}
+
+/* --- phase and message ---------------------------------------------------------------------------------- */
+
+/* Nothing is done yet, or the fence holds the stage where it started. */
+static bool is_canary(const struct plan *plan)
+{
+    const struct neoset_deciding *next = &plan->next;
+    if (!next->stable_proven || str_equal(next->stable, next->target))
+        return false;
+    int fence = plan_fence(plan);
+    return next->done.count == 0 || (fence > 0 && fence >= plan->spec->replicas - 1);
+}
+
+static const char *phase_of(const struct plan *plan)
+{
+    if (plan->set->problem)
+        return "Failed";
+    if (plan->spec->pause)
+        return "Paused";
+    if (plan->failed)
+        return "Failed";
+    if (plan->active)
+        return is_canary(plan) ? "Canary" : "RollingOut";
+    /* The first revision is no rollout. */
+    return plan->next.stable_proven && plan->target && plan->target->number > 1 ? "Completed" : "Idle";
+}
+
+/* A pod that worked, and broke. */
+static void tell_broken(struct plan *plan)
+{
+    for (size_t i = 0; i < plan->slot_count; i++) {
+        const struct slot *slot = &plan->slots[i];
+        bool settled = !plan->active || ordinals_has(&plan->next.done, slot->ordinal);
+        if (slot->in_range && slot->broken && settled)
+            plan_say(plan, SAY_BLOCKED, "%s is not ready%s%s: kubectl describe pod %s -n %s tells more.",
+                     slot->pod->name, slot->broken_by ? ": " : "", slot->broken_by ? slot->broken_by : "",
+                     slot->pod->name, plan->set->namespace);
+    }
+}
+
+static void tell_rest(struct plan *plan)
+{
+    tell_broken(plan);
+    if (plan->set->problem)
+        plan_say(plan, SAY_INVALID, "nothing is done with this spec: %s", plan->set->problem);
+    if (plan->set->deleting)
+        plan_say(plan, SAY_INVALID, "the set is being deleted.");
+    if (plan->spec->pause)
+        plan_say(plan, SAY_PAUSED, "paused: set spec.updateStrategy.pause to false to let updates begin.");
+    CLEANUP_FREE char *version = plan_version_text(plan, plan->target, plan->stable);
+    if (plan->spec->replicas == 0)
+        plan_say(plan, SAY_STEADY, "no pod is asked for (replicas is 0).");
+    else if (plan->complete && !plan->active)
+        plan_say(plan, SAY_STEADY, "all %d pods run %s.", plan->spec->replicas, version);
+    else
+        plan_say(plan, SAY_STEADY, "%d of %d pods are available.", plan->available, plan->spec->replicas);
+}
+
+/* --- the whole ------------------------------------------------------------------------------------------ */
+
+/* The last accepted write that moved a pod, as text; "" when there was none. */
+static void last_update(const struct plan *plan, char text[static TIME_TEXT_SIZE])
+{
+    int64_t at_us = 0;
+    if (plan->set->last_update && time_parse_rfc3339(plan->set->last_update, &at_us, NULL) < 0)
+        at_us = 0;
+    for (size_t i = 0; i < plan->slot_count; i++) {
+        const struct slot *slot = &plan->slots[i];
+        if (!slot->ours)
+            continue;
+        if (slot->pod->state)
+            at_us = MAX(at_us, slot->pod->state->at_us);
+        else if (slot->moved && slot->on_target)
+            at_us = MAX(at_us, slot->pod->created_us);
+    }
+    text[0] = '\0';
+    if (at_us > 0)
+        time_format_seconds(at_us, text);
+}
+
+static void add_descriptive(struct plan *plan, cJSON *status)
+{
+    struct counts counts = count(plan);
+    json_add_int64(status, "observedGeneration", plan->set->generation);
+    json_add_int64(status, "replicas", counts.replicas);
+    json_add_int64(status, "readyReplicas", counts.ready);
+    json_add_int64(status, "availableReplicas", plan->available);
+    json_add_int64(status, "updatedReplicas", counts.updated);
+    json_add_int64(status, "updatedReadyReplicas", counts.updated_ready);
+    json_add_int64(status, "updatedAvailableReplicas", counts.updated_available);
+    json_add_int64(status, "expectedUpdatedReplicas", MAX(plan->spec->replicas - plan_fence(plan), 0));
+    json_add_int64(status, "effectiveMaxUnavailable", plan->spec->budget);
+    json_add_str(status, "phase", plan->phase);
+    json_add_int64(status, "currentRevision", plan->target ? plan->target->number : 0);
+    json_add_str(status, "currentUpdatePod", plan->waited_for ? plan->waited_for->pod->name : "");
+    char at[TIME_TEXT_SIZE];
+    last_update(plan, at);
+    if (*at)
+        json_add_str(status, "lastUpdateTime", at);
+    json_add_str(status, "labelSelector", plan->set->selector_text ? plan->set->selector_text : "");
+    json_add_str(status, "message", plan->message ? plan->message : "");
+    json_add_item(status, "conditions", plan_conditions(plan));
+}
+
+void plan_status(struct plan *plan)
+{
+    plan->phase = phase_of(plan);
+    tell_rest(plan);
+    CLEANUP_JSON cJSON *described = json_new_object();
+    add_descriptive(plan, described);
+    CLEANUP_FREE char *text = neoset_described_text(described);
+    plan->out->status = neoset_deciding_json(&plan->next);
+    const cJSON *member = NULL;
+    cJSON_ArrayForEach (member, described)
+        json_add_item(plan->out->status, member->string, json_copy(member));
+    /* Beside an `advance` it would only collide; the next turn writes it. */
+    if (plan->advancing || str_equal(text, plan->set->described))
+        return;
+    plan->out->status_patch = json_new_object();
+    json_add_item(plan->out->status_patch, "status", STEAL(described));
+}

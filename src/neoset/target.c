@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The revision of the set's template: found by meaning, made, numbered; and history cut to its limit. */
+#include "neoset/plan_model.h"
+
+static const char *operation_of(const struct plan *plan)
+{
+    return plan->now.present && plan->now.stable_proven ? "rollout" : "scale";
+}
+
+/* The name is taken by another template: of ours, or by an object that is not. */
+static bool is_taken(const struct plan *plan, const char *name)
+{
+    const struct neoset_snapshot *at = plan->at;
+    if (revision_find(at->revisions, at->revision_count, name))
+        return true;
+    const struct refusal *refusal = neoset_memory_refusal(at->memory, KUBE_REVISION, name);
+    return refusal && refusal->kind == STEP_CREATE_REVISION && refusal->http == 409;
+}
+
+static void make_revision(struct plan *plan)
+{
+    CLEANUP_FREE char *name =
+        revision_name(plan->set->name, plan->set->template_digest, plan->now.collision_count);
+    if (is_taken(plan, name)) {
+        plan->next.collision_count = plan->now.collision_count + 1;
+        return;
+    }
+    const struct neoset_snapshot *at = plan->at;
+    int64_t number = revision_highest(at->revisions, at->revision_count) + 1;
+    struct step_request *request =
+        plan_request(plan, STEP_CREATE_REVISION, KUBE_REVISION, name, NULL, NULL, operation_of(plan));
+    request->body = revision_object(plan->set, name, number);
+    request->fingerprint = xasprintf("revision/%s/%lld", plan->set->template_digest, (long long)number);
+    request->reason =
+        xasprintf("the template of %s became revision %lld", plan->set->name, (long long)number);
+    plan_emit(plan, request);
+}
+
+/* A template that was there before is the newest again: its object gets the highest number. */
+static void renumber(struct plan *plan)
+{
+    const struct neoset_snapshot *at = plan->at;
+    int64_t highest = 0;
+    for (size_t i = 0; i < at->revision_count; i++)
+        if (at->revisions[i] != plan->wanted)
+            highest = MAX(highest, at->revisions[i]->number);
+    if (plan->wanted->number > highest)
+        return;
+    struct step_request *request = plan_request(plan, STEP_PATCH, KUBE_REVISION, plan->wanted->name,
+                                                plan->wanted->uid, plan->wanted->version, operation_of(plan));
+    request->body = json_new_object();
+    json_add_int64(request->body, "revision", highest + 1);
+    request->fingerprint = xasprintf("renumber/%lld", (long long)highest + 1);
+    request->reason = xasprintf("%s is the newest again: number %lld -> %lld", plan->wanted->name,
+                                (long long)plan->wanted->number, (long long)highest + 1);
+    plan_emit(plan, request);
+}
+
+void plan_target(struct plan *plan)
+{
+    const struct neoset_snapshot *at = plan->at;
+    plan->wanted = revision_find_equal(at->revisions, at->revision_count, plan->set->template_digest);
+    if (plan->wanted)
+        renumber(plan);
+    else
+        make_revision(plan);
+}
+
+/* --- history -------------------------------------------------------------------------------------------- */
+
+static bool is_used(void *context, const char *name)
+{
+    const struct plan *plan = context;
+    if (str_equal(name, plan->now.stable) || str_equal(name, plan->now.target) ||
+        str_equal(name, plan->next.stable) || str_equal(name, plan->next.target) ||
+        (plan->wanted && str_equal(name, plan->wanted->name)))
+        return true;
+    for (size_t i = 0; i < plan->slot_count; i++)
+        if (plan->slots[i].ours && str_equal(plan->slots[i].pod->revision, name))
+            return true;
+    return false;
+}
+
+void plan_history(struct plan *plan)
+{
+    const struct neoset_snapshot *at = plan->at;
+    /* Until the set's status says what is stable, nothing is known to be unused. */
+    if (!plan->now.present)
+        return;
+    const struct revision_fact *oldest =
+        revision_to_cut(at->revisions, at->revision_count, plan->spec->history_limit, is_used, plan);
+    if (!oldest)
+        return;
+    struct step_request *request =
+        plan_request(plan, STEP_DELETE, KUBE_REVISION, oldest->name, oldest->uid, oldest->version, "cleanup");
+    request->fingerprint = xstrdup("history");
+    request->reason = xasprintf("history keeps %d: revision %lld goes", plan->spec->history_limit,
+                                (long long)oldest->number);
+    plan_emit(plan, request);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How a chosen pod is moved to the target: in place where only images or metadata differ - gate closed, Ready
+ * seen False, grace, one patch -, else deleted, so that it comes back on the target. */
+#include "neoset/plan_model.h"
+
+#include "base/time_text.h"
+
+/* A Ready that does not follow the gate must not hold the update up for ever. */
+#define DRAIN_MOST_US (10 * US_PER_S)
+
+/* --- re-creation
+ * -------------------------------------------------------------------------------------------- */
+
+static void recreate(struct plan *plan, const struct slot *slot, const char *why)
+{
+    const struct pod_fact *pod = slot->pod;
+    char *claim = NULL;
+    if (plan_claim_is_going(plan, slot->ordinal, &claim)) {
+        plan_say(plan, SAY_BLOCKED,
+                 "%s is not re-created: its claim %s is being deleted, and the data would go.", pod->name,
+                 claim);
+        free(claim);
+        return;
+    }
+    struct step_request *request =
+        plan_request(plan, STEP_DELETE, KUBE_POD, pod->name, pod->uid, pod->version, "rollout");
+    request->fingerprint = xasprintf("recreate/%s", plan->target->name);
+    request->reason = xasprintf("%s: re-create it (%s)", pod->name, why);
+    request->lowers_availability = true;
+    int step = plan_emit(plan, request);
+    if (step >= 0)
+        plan_event(plan, step, false, "Recreating", slot, "%s is re-created: %s.", pod->name, why);
+}
+
+/* Why this pod cannot be patched, or NULL; the caller's. diff is made only when it can. */
+static char *why_recreate(const struct plan *plan, const struct slot *slot, struct template_diff *diff)
+{
+    if (plan->spec->strategy == NEOSET_RECREATE)
+        return xstrdup("the update strategy is Recreate");
+    if (!slot->revision || !slot->revision->template_text)
+        return xasprintf("its revision %s is not known",
+                         slot->pod->revision ? slot->pod->revision : "(none)");
+    if (!slot->proven && completion_is_old_kubelet(slot->pod))
+        return xstrdup("its kubelet does not say which update it has seen, and one is unfinished");
+    const struct refusal *refusal = neoset_memory_refusal(plan->at->memory, KUBE_POD, slot->pod->name);
+    if (refusal && refusal->kind == STEP_UPDATE_IN_PLACE && refusal->http == 422)
+        return xasprintf("the API server refused the patch: %s", refusal->words);
+    template_diff_make(slot->revision->template_text, plan->target->template_text, diff);
+    if (!diff->recreate)
+        return NULL;
+    return xasprintf("%s changes", diff->recreate);
+}
+
+bool plan_is_metadata_update(const struct plan *plan, const struct slot *slot)
+{
+    struct template_diff diff = {0};
+    CLEANUP_FREE char *why = slot->proven ? why_recreate(plan, slot, &diff) : xstrdup("unfinished");
+    bool metadata = !why && template_diff_is_metadata(&diff);
+    template_diff_done(&diff);
+    return metadata;
+}
+
+/* --- in place
+ * ----------------------------------------------------------------------------------------------- */
+
+static void close_gate(struct plan *plan, const struct slot *slot)
+{
+    const struct pod_fact *pod = slot->pod;
+    struct step_request *request =
+        plan_request(plan, STEP_GATE, KUBE_POD, pod->name, pod->uid, pod->version, "rollout");
+    request->subresource = xstrdup("status");
+    request->body = body_gate(pod, false, "Updating", NULL, plan->at->wall_us);
+    request->fingerprint = xasprintf("drain/%s", plan->target->name);
+    request->reason = xasprintf("%s: take it out of service before its update", pod->name);
+    request->lowers_availability = true;
+    plan_emit(plan, request);
+    plan_say(plan, SAY_UPDATING, "%s is being taken out of service for its update.", pod->name);
+}
+
+/* Ready was seen False, and the grace period after it is over. */
+static bool is_drained(struct plan *plan, const struct slot *slot)
+{
+    const struct pod_observation *seen = slot->seen;
+    if (!seen || seen->gate_false_boot_us == NEOSET_NEVER)
+        return false;
+    int64_t until_us = seen->gate_false_boot_us + DRAIN_MOST_US;
+    if (slot->pod->ready != IS_TRUE) {
+        /* A pod that was out of service already has nobody to say goodbye to. */
+        bool served = seen->not_ready_boot_us >= seen->gate_false_boot_us;
+        until_us = served ? MAX(seen->drained_boot_us, seen->gate_false_boot_us) +
+                                plan->spec->grace_period_seconds * US_PER_S
+                          : plan->at->boot_us;
+    }
+    if (plan->at->boot_us >= until_us)
+        return true;
+    plan_wake(plan, until_us);
+    plan_say(plan, SAY_UPDATING, "%s is out of service; it is patched when %s.", slot->pod->name,
+             slot->pod->ready == IS_TRUE ? "it is seen not Ready" : "the grace period is over");
+    return false;
+}
+
+static void patch(struct plan *plan, const struct slot *slot, const struct template_diff *diff)
+{
+    const struct pod_fact *pod = slot->pod;
+    struct image_change changes[UINT8_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < diff->image_count && count < ARRAY_SIZE(changes); i++)
+        changes[count++] = (struct image_change){diff->images[i].container, diff->images[i].to};
+    struct in_place_state *state =
+        completion_baselines(pod, slot->proven, plan->target->name, changes, count, plan->at->wall_us);
+    CLEANUP_FREE char *text = template_diff_text(diff);
+    struct step_request *request =
+        plan_request(plan, STEP_UPDATE_IN_PLACE, KUBE_POD, pod->name, pod->uid, pod->version, "rollout");
+    request->body = body_update(diff, plan->target->name, state);
+    request->fingerprint = xasprintf("update/%s", plan->target->name);
+    request->reason = xasprintf("%s: %s", pod->name, text);
+    request->lowers_availability = diff->image_count > 0;
+    in_place_state_free(state);
+    int step = plan_emit(plan, request);
+    if (step >= 0)
+        plan_event(plan, step, false, "Updating", slot, "%s: %s.", pod->name, text);
+    plan_say(plan, SAY_UPDATING, "%s is being patched (%s).", pod->name, text);
+}
+
+void plan_update_pod(struct plan *plan, struct slot *slot)
+{
+    struct template_diff diff = {0};
+    CLEANUP_FREE char *why = why_recreate(plan, slot, &diff);
+    const struct pod_fact *pod = slot->pod;
+    if (why)
+        recreate(plan, slot, why);
+    else if (!pod->has_gate || (template_diff_is_metadata(&diff) && slot->proven))
+        patch(plan, slot, &diff);
+    else if (pod->gate != IS_FALSE)
+        close_gate(plan, slot);
+    else if (is_drained(plan, slot))
+        patch(plan, slot, &diff);
+    template_diff_done(&diff);
+}
