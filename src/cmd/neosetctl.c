@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * neosetctl, also `kubectl neoset`: look at NeoSets and steer their rollouts, with the user's own identity.
+ */
+#include "audit/escape.h"
+#include "base/time_text.h"
+#include "cmd/look.h"
+#include "cmd/neosetctl_options.h"
+#include "cmd/neosetctl_report.h"
+#include "cmd/neosetctl_server.h"
+#include "cmd/neosetctl_write.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MESSAGE_BYTES_MAX = 64 * 1024 };
+
+/* One run of the program. */
+struct program {
+    const struct option_program *table;
+    const struct options *options;
+    struct ctl_server server;
+    struct sheet_look look;
+    struct out out;
+};
+
+/* A set with its pods, as read from the server. */
+struct picture {
+    cJSON *object;
+    cJSON *pod_objects;
+    struct set_view set;
+    struct pod_views pods;
+};
+
+/* Server texts may be in it: what a terminal must not see is escaped. */
+static void say(const struct program *program, const char *sentence)
+{
+    CLEANUP_BUF struct buf text = BUF_INIT(MESSAGE_BYTES_MAX);
+    escape_plain(&text, sentence);
+    fprintf(stderr, "%s: %s\n", program->table->name, buf_text(&text));
+}
+
+static void notice(void *context, const char *sentence)
+{
+    say(context, sentence);
+}
+
+/* --- reading
+ * ------------------------------------------------------------------------------------------------ */
+
+static int run_get(struct program *program, struct error **err)
+{
+    struct ctl_server *server = &program->server;
+    const char *name = option_argument(program->options, 0);
+    CLEANUP_JSON cJSON *objects = NULL;
+    if (name && server->all_namespaces)
+        return error_set(err, ERROR_USAGE, "a name is in one namespace: give -n instead of -A, or no name");
+    if (name) {
+        cJSON *object = NULL;
+        int r = ctl_get_set(server, name, &object, err);
+        if (r < 0)
+            return r;
+        objects = json_new_array();
+        json_append_item(objects, object);
+    } else {
+        CLEANUP_FREE char *what = server->all_namespaces
+                                      ? xstrdup("NeoSets")
+                                      : xasprintf("NeoSets in namespace %s", server->namespace);
+        int r = ctl_list(server, KUBE_NEOSET, server->all_namespaces ? NULL : server->namespace, NULL, what,
+                         &objects, err);
+        if (r < 0)
+            return r;
+    }
+    int64_t rows = ctl_report_sets(&program->out, &program->look, objects, env_wall_us(server->env),
+                                   server->all_namespaces);
+    if (rows == 0 && server->all_namespaces)
+        say(program, "there are no NeoSets");
+    else if (rows == 0) {
+        CLEANUP_FREE char *sentence =
+            xasprintf("there are no NeoSets in namespace %s: -A looks everywhere", server->namespace);
+        say(program, sentence);
+    }
+    return 0;
+}
+
+static void picture_done(struct picture *picture)
+{
+    pod_views_done(&picture->pods);
+    json_delete(picture->object);
+    json_delete(picture->pod_objects);
+}
+
+static int read_picture(struct program *program, struct picture *ret, struct error **err)
+{
+    struct ctl_server *server = &program->server;
+    *ret = (struct picture){0};
+    int r = ctl_get_set(server, option_argument(program->options, 0), &ret->object, err);
+    if (r < 0)
+        return r;
+    set_view_make(ret->object, &ret->set);
+    CLEANUP_FREE char *selector = set_view_selector(ret->object);
+    CLEANUP_FREE char *what = xasprintf("pods in namespace %s", server->namespace);
+    r = ctl_list(server, KUBE_POD, server->namespace, selector, what, &ret->pod_objects, err);
+    if (r == 0)
+        pod_views_make(&ret->set, ret->pod_objects, env_wall_us(server->env), &ret->pods);
+    return r;
+}
+
+static int run_status(struct program *program, struct error **err)
+{
+    struct picture picture;
+    int r = read_picture(program, &picture, err);
+    if (r == 0)
+        ctl_report_status(&program->out, &program->look, &picture.set, &picture.pods);
+    picture_done(&picture);
+    return r;
+}
+
+/* --- with the controller's journal
+ * -------------------------------------------------------------------------- */
+
+/* The journals that --journal or NEOSET_JOURNAL name; audit->count stays 0 without any. */
+static int open_journals(struct program *program, struct audit *audit, struct error **err)
+{
+    const char *paths[AUDIT_JOURNALS_MAX];
+    int count = option_count(program->options, "journal");
+    if (count > AUDIT_JOURNALS_MAX)
+        return error_set(err, ERROR_USAGE, "%d journals are too many: at most %d at a time", count,
+                         AUDIT_JOURNALS_MAX);
+    for (int i = 0; i < count; i++)
+        paths[i] = option_text_at(program->options, "journal", i);
+    *audit = (struct audit){.out = &program->out,
+                            .look = program->look,
+                            .now_us = env_wall_us(program->server.env),
+                            .notice = notice,
+                            .context = program};
+    return count > 0 ? audit_open(audit, paths, (size_t)count, err) : 0;
+}
+
+static int run_why(struct program *program, struct error **err)
+{
+    struct picture picture;
+    struct audit audit = {0};
+    int r = read_picture(program, &picture, err);
+    if (r == 0)
+        r = open_journals(program, &audit, err);
+    if (r == 0)
+        r = ctl_report_why(&program->out, &program->look, &picture.set, &picture.pods,
+                           audit.count > 0 ? &audit : NULL, err);
+    audit_close(&audit);
+    picture_done(&picture);
+    return r;
+}
+
+static int report_rollouts(struct program *program, const struct set_view *set, struct error **err)
+{
+    struct audit audit = {0};
+    int r = open_journals(program, &audit, err);
+    bool is_text = program->look.format == SHEET_TABLE || program->look.format == SHEET_WIDE;
+    if (r == 0 && audit.count > 0 && is_text) {
+        struct audit_filter filter = {.object = "NeoSet", .name = set->name, .namespace = set->namespace};
+        buf_add_text(&program->out.text, "\nIn the journal:\n");
+        r = audit_list(&audit, &filter, err);
+    }
+    audit_close(&audit);
+    return r;
+}
+
+static int run_history(struct program *program, struct error **err)
+{
+    struct ctl_server *server = &program->server;
+    struct picture picture;
+    CLEANUP_JSON cJSON *objects = NULL;
+    CLEANUP_FREE char *what = xasprintf("ControllerRevisions in namespace %s", server->namespace);
+    int r = read_picture(program, &picture, err);
+    if (r == 0)
+        r = ctl_list(server, KUBE_REVISION, server->namespace, NULL, what, &objects, err);
+    if (r == 0) {
+        struct revision_views revisions;
+        revision_views_make(&picture.set, objects, &picture.pods, &revisions);
+        ctl_report_history(&program->out, &program->look, &picture.set, &revisions, env_wall_us(server->env));
+        if (revisions.count == 0)
+            say(program, "the set has no revisions yet: is neoset-controller running?");
+        revision_views_done(&revisions);
+        r = report_rollouts(program, &picture.set, err);
+    }
+    picture_done(&picture);
+    return r;
+}
+
+/* --- writing
+ * ------------------------------------------------------------------------------------------------ */
+
+static int run_pause(struct program *program, bool is_paused, struct error **err)
+{
+    const char *name = option_argument(program->options, 0);
+    enum ctl_written written = CTL_ALREADY;
+    int r = ctl_write_pause(&program->server, name, is_paused, &written, err);
+    if (r < 0)
+        return r;
+    struct buf *text = &program->out.text;
+    buf_add_text(text, "neoset/");
+    escape_plain(text, name);
+    if (written == CTL_WRITTEN)
+        buf_add_text(text, is_paused ? " paused\n" : " resumed\n");
+    else
+        buf_add_text(text, is_paused ? " is paused already\n" : " is not paused\n");
+    return 0;
+}
+
+/* --- the program
+ * -------------------------------------------------------------------------------------------- */
+
+static int run_command(struct program *program, struct error **err)
+{
+    const char *command = option_command_name(program->options);
+    if (str_equal(command, "get"))
+        return run_get(program, err);
+    if (str_equal(command, "status"))
+        return run_status(program, err);
+    if (str_equal(command, "why"))
+        return run_why(program, err);
+    if (str_equal(command, "history"))
+        return run_history(program, err);
+    ENSURE(str_equal(command, "pause") || str_equal(command, "resume"));
+    return run_pause(program, str_equal(command, "pause"), err);
+}
+
+static int exit_of(const struct program *program, int result)
+{
+    if (result == 0)
+        return NEOSETCTL_EXIT_DONE;
+    if (result == -ERROR_USAGE)
+        return NEOSETCTL_EXIT_USAGE;
+    const char *command = option_command_name(program->options);
+    bool writes = str_equal(command, "pause") || str_equal(command, "resume");
+    bool is_refusal = result == -ERROR_REFUSED || result == -ERROR_FORBIDDEN || result == -ERROR_INVALID;
+    return writes && is_refusal ? NEOSETCTL_EXIT_REFUSED : NEOSETCTL_EXIT_FAILED;
+}
+
+static int run(const struct option_program *table, const struct options *options)
+{
+    struct program program = {.table = table, .options = options};
+    CLEANUP_ERROR struct error *err = NULL;
+    struct look_wish wish = {.format = option_text(options, "output"),
+                             .color = option_text(options, "color")};
+    out_init(&program.out, STDOUT_FILENO);
+    look_make(&wish, &program.look);
+    int r = ctl_server_open(options, &program.server, &err);
+    if (r == 0)
+        r = run_command(&program, &err);
+    if (r == 0)
+        r = out_flush(&program.out, &err);
+    if (r < 0)
+        say(&program, error_text(err));
+    out_done(&program.out);
+    ctl_server_close(&program.server);
+    return exit_of(&program, r);
+}
+
+int main(int argc, char **argv)
+{
+    umask(077);
+    signal(SIGPIPE, SIG_IGN);
+    struct option_program table = neosetctl_program;
+    if (argc > 0 && str_ends_with(argv[0], "kubectl-neoset"))
+        table.name = "kubectl neoset";
+    int exit_code = 0;
+    CLEANUP_OPTIONS struct options *options = option_main(&table, argc, argv, &exit_code);
+    return options ? run(&table, options) : exit_code;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/neosetctl_options.h"
+#include "audit/sheet.h"
+#include "base/time_text.h"
+#include "journal/journal.h"
+
+enum { INDEX_GET, INDEX_STATUS, INDEX_WHY, INDEX_HISTORY, INDEX_PAUSE, INDEX_RESUME };
+enum { TIMEOUT_MAX_S = 600 };
+
+#define OF(name) (UINT64_C(1) << INDEX_##name)
+
+static const struct option_command commands[] = {
+    [INDEX_GET] = {.name = "get", .arguments = "[NAME]", .help = "NeoSets as a table", .arguments_max = 1},
+    [INDEX_STATUS] = {.name = "status",
+                      .arguments = "NAME",
+                      .help = "one set and its pods: what is done, what is waited for, what to type next",
+                      .arguments_min = 1,
+                      .arguments_max = 1},
+    [INDEX_WHY] =
+        {.name = "why",
+         .arguments = "NAME",
+         .help = "why it stands where it stands, and what unblocks it",
+         .more =
+             "Reads the cluster and, where --journal names the controller's journal (or a copy of it), what "
+             "the journal knows of open steps and waits.",
+         .arguments_min = 1,
+         .arguments_max = 1},
+    [INDEX_HISTORY] = {.name = "history",
+                       .arguments = "NAME",
+                       .help = "the revisions of a set; with --journal also its rollouts",
+                       .arguments_min = 1,
+                       .arguments_max = 1},
+    [INDEX_PAUSE] = {.name = "pause",
+                     .arguments = "NAME",
+                     .help = "start no further updates (those under way are finished)",
+                     .arguments_min = 1,
+                     .arguments_max = 1},
+    [INDEX_RESUME] = {.name = "resume",
+                      .arguments = "NAME",
+                      .help = "go on with a paused rollout",
+                      .arguments_min = 1,
+                      .arguments_max = 1},
+    {0},
+};
+
+static const struct option_spec specs[] = {
+    {.name = "namespace",
+     .letter = 'n',
+     .value = "NS",
+     .help = "the namespace",
+     .fallback_text = "the context's"},
+    {.name = "all-namespaces", .letter = 'A', .help = "sets of all namespaces", .commands = OF(GET)},
+    {.name = "output",
+     .letter = 'o',
+     .value = "FORMAT",
+     .help = "how to show it",
+     .fallback = "table",
+     .choices = SHEET_FORMATS,
+     .commands = OF(GET) | OF(STATUS) | OF(WHY) | OF(HISTORY)},
+    {.name = "journal",
+     .value = "FILE",
+     .help = "the controller's journal, or a copy, to tell more",
+     .variable = "NEOSET_JOURNAL",
+     .commands = OF(WHY) | OF(HISTORY),
+     .repeats = true,
+     .is_file = true},
+    {.name = "kubeconfig",
+     .value = "FILE",
+     .help = "how to reach the server",
+     .fallback_text = "$KUBECONFIG, ~/.kube/config, then in-cluster",
+     .is_file = true},
+    {.name = "context",
+     .value = "NAME",
+     .help = "the context of the kubeconfig",
+     .fallback_text = "its current one"},
+    {.name = "as", .value = "USER", .help = "act as this user"},
+    {.name = "request-timeout",
+     .value = "TIME",
+     .help = "how long to wait for the server",
+     .fallback = "30s"},
+    {.name = "color", .value = "WHEN", .help = "colours", .fallback = "auto", .choices = "auto|always|never"},
+    {0},
+};
+
+static const struct option_example examples[] = {
+    {"get", "All sets", "neosetctl get -A"},
+    {"status", "How far is the rollout?", "neosetctl status mysql -n prod"},
+    {"why", "Why does it stand still, and what unblocks it?", "neosetctl why mysql -n prod"},
+    {"pause", "Stop here; go on", "neosetctl pause mysql && neosetctl resume mysql"},
+    {"history", "Which versions were there?", "neosetctl history mysql --journal /var/lib/neoset/journal.db"},
+    {0},
+};
+
+static const struct option_exit exits[] = {
+    {NEOSETCTL_EXIT_DONE, "done"},
+    {NEOSETCTL_EXIT_FAILED, "failure"},
+    {NEOSETCTL_EXIT_REFUSED, "refused: nothing was written"},
+    {NEOSETCTL_EXIT_USAGE, "wrong usage"},
+    {0},
+};
+
+const struct option_program neosetctl_program = {
+    .name = "neosetctl",
+    .summary = "look at NeoSets, and steer their rollouts",
+    .description = "Talks to the API server with your own identity. What it writes is first written to a "
+                   "journal of your "
+                   "own, $XDG_STATE_HOME/neoset/neosetctl.db (default ~/.local/state/neoset/neosetctl.db).\n"
+                   "kubectl finds it as `kubectl neoset` when it is installed as kubectl-neoset.",
+    .examples = examples,
+    .commands = commands,
+    .options = specs,
+    .exits = exits,
+    .usage_exit = NEOSETCTL_EXIT_USAGE,
+    .details = journal_library_text,
+    .see_also = "neoset-controller(1), neoset-audit(1), kubectl(1)",
+};
+
+int neosetctl_timeout(const struct options *options, int64_t *ret_us, struct error **err)
+{
+    const char *text = option_text(options, "request-timeout");
+    bool is_number = *text != '\0' && text[strspn(text, "0123456789")] == '\0';
+    CLEANUP_FREE char *with_unit = xasprintf("%s%s", text, is_number ? "s" : "");
+    int64_t timeout_us = 0;
+    int r = duration_parse(with_unit, &timeout_us, err);
+    if (r < 0)
+        return error_wrap(err, -ERROR_USAGE, "--request-timeout");
+    if (timeout_us == 0 || timeout_us > TIMEOUT_MAX_S * US_PER_S)
+        timeout_us = TIMEOUT_MAX_S * US_PER_S;
+    *ret_us = timeout_us;
+    return 0;
+}

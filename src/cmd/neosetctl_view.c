@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/neosetctl_view.h"
+#include "base/time_text.h"
+#include "kube/object.h"
+#include "neoset/fact.h"
+#include "neoset/selector.h"
+
+#include <inttypes.h>
+
+enum { PODS_MAX = 10000, PHRASE_MAX = 4096 };
+
+static const char *text_or(const char *text, const char *fallback)
+{
+    return text && *text ? text : fallback;
+}
+
+void set_view_make(const cJSON *object, struct set_view *ret)
+{
+    const cJSON *spec = json_get(object, "spec");
+    const cJSON *status = json_get(object, "status");
+    const cJSON *strategy = json_get(spec, "updateStrategy");
+    int64_t fence = json_int64_or(strategy, "partition", 0);
+    *ret = (struct set_view){
+        .namespace = text_or(kube_object_namespace(object), ""),
+        .name = text_or(kube_object_name(object), ""),
+        .uid = kube_object_uid(object),
+        .version = kube_object_version(object),
+        .generation = kube_object_generation(object),
+        .observed_generation = json_int64_or(status, "observedGeneration", 0),
+        .created_us = kube_object_created_us(object),
+        .is_deleting = kube_object_is_deleting(object),
+        .has_status = status != NULL && status->child != NULL,
+        .wanted = json_int64_or(spec, "replicas", 1),
+        .first_ordinal = json_int64_or(json_get(spec, "ordinals"), "start", 0),
+        .replicas = json_int64_or(status, "replicas", 0),
+        .ready = json_int64_or(status, "readyReplicas", 0),
+        .updated = json_int64_or(status, "updatedReplicas", 0),
+        .available = json_int64_or(status, "availableReplicas", 0),
+        .phase = text_or(json_str(status, "phase"), "-"),
+        .current_image = text_or(json_str(status, "currentImage"), "-"),
+        .target_image = text_or(json_str(status, "targetImage"), "-"),
+        .stable_revision = text_or(json_str(status, "currentRevisionName"), "-"),
+        .target_revision = text_or(json_str(status, "updateRevisionName"), "-"),
+        .message = text_or(json_str(status, "message"), ""),
+        .waited_pod = text_or(json_str(status, "currentUpdatePod"), ""),
+        .fence = fence,
+        .stage = MAX(json_int64_or(status, "currentPartition", 0), fence),
+        .budget =
+            json_int64_or(status, "effectiveMaxUnavailable", json_int64_or(strategy, "maxUnavailable", 1)),
+        .is_paused = json_bool_or(strategy, "pause", false),
+        .conditions = json_get(status, "conditions"),
+    };
+}
+
+char *set_view_selector(const cJSON *object)
+{
+    return selector_print(json_path(object, "spec", "selector", NULL));
+}
+
+/* --- images ----------------------------------------------------------------------------------------- */
+
+/* One container: its image; several: each with its name. The caller's. */
+static char *images_of(const cJSON *pod_spec)
+{
+    const cJSON *containers = json_get(pod_spec, "containers");
+    int count = cJSON_GetArraySize(containers);
+    struct buf text = BUF_INIT((size_t)1024 * 1024);
+    const cJSON *container = NULL;
+    cJSON_ArrayForEach (container, containers) {
+        if (text.length > 0)
+            buf_add_text(&text, ", ");
+        if (count > 1)
+            buf_addf(&text, "%s=", text_or(json_str(container, "name"), "?"));
+        buf_add_text(&text, text_or(json_str(container, "image"), "?"));
+    }
+    if (text.length == 0)
+        buf_add_char(&text, '-');
+    return buf_take(&text);
+}
+
+/* --- what a pod waits for --------------------------------------------------------------------------- */
+
+/* "REASON: message", what there is of it; first line only. */
+static void add_reason(struct buf *text, const cJSON *state)
+{
+    const char *message = text_or(json_str(state, "message"), "");
+    buf_add_text(text, text_or(json_str(state, "reason"), "no reason given"));
+    size_t length = MIN(strcspn(message, "\n"), (size_t)512);
+    if (length > 0) {
+        buf_add_text(text, ": ");
+        buf_add(text, message, length);
+    }
+}
+
+/* Starting is no trouble; everything else that a kubelet gives as a reason for waiting is. */
+static bool is_starting(const char *reason)
+{
+    return !reason || str_equal(reason, "ContainerCreating") || str_equal(reason, "PodInitializing");
+}
+
+static bool container_phrase(const cJSON *status, struct buf *text, bool *ret_trouble)
+{
+    const cJSON *waiting = json_path(status, "state", "waiting", NULL);
+    const cJSON *terminated = json_path(status, "state", "terminated", NULL);
+    const char *name = text_or(json_str(status, "name"), "?");
+    if (waiting) {
+        buf_addf(text, "container %s: ", name);
+        add_reason(text, waiting);
+        *ret_trouble = !is_starting(json_str(waiting, "reason"));
+        return true;
+    }
+    if (terminated) {
+        buf_addf(text, "container %s ended with exit code %" PRId64 ": ", name,
+                 json_int64_or(terminated, "exitCode", -1));
+        add_reason(text, terminated);
+        *ret_trouble = true;
+        return true;
+    }
+    if (!json_bool_or(status, "ready", false)) {
+        bool is_started = json_bool_or(status, "started", true);
+        buf_addf(text, "container %s runs and is not %s yet", name, is_started ? "ready" : "started");
+        return true;
+    }
+    return false;
+}
+
+static bool condition_phrase(const cJSON *pod, const char *type, const char *lead, struct buf *text)
+{
+    const cJSON *condition = kube_object_condition(pod, type);
+    if (!condition || !str_equal(json_str(condition, "status"), "False"))
+        return false;
+    buf_addf(text, "%s: ", lead);
+    add_reason(text, condition);
+    return true;
+}
+
+static void phrase_of_pod(const cJSON *pod, int64_t now_us, struct buf *text, bool *ret_trouble)
+{
+    const cJSON *status = json_get(pod, "status");
+    const char *phase = text_or(json_str(status, "phase"), "");
+    if (kube_object_is_deleting(pod)) {
+        char age[TIME_TEXT_SIZE];
+        duration_format(MAX(now_us - kube_object_deleting_us(pod), 0), age);
+        buf_addf(text, "terminating, for %s beyond its grace period", age);
+        return;
+    }
+    if (str_equal(phase, "Failed") || str_equal(phase, "Succeeded")) {
+        buf_addf(text, "%s: ", phase);
+        add_reason(text, status);
+        *ret_trouble = true;
+        return;
+    }
+    if (condition_phrase(pod, "PodScheduled", "no node for it", text)) {
+        *ret_trouble = true;
+        return;
+    }
+    static const char *const lists[] = {"initContainerStatuses", "containerStatuses"};
+    for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+        const cJSON *container = NULL;
+        cJSON_ArrayForEach (container, json_get(status, lists[i])) {
+            /* An init container that did its work is done. */
+            bool is_done = i == 0 && json_int64_or(json_path(container, "state", "terminated", NULL),
+                                                   "exitCode", 1) == 0;
+            bool is_init_running = i == 0 && json_path(container, "state", "running", NULL);
+            if (!is_done && !is_init_running && container_phrase(container, text, ret_trouble))
+                return;
+        }
+    }
+    if (condition_phrase(pod, NEOSET_GATE, "its gate is closed", text))
+        return;
+    if (!kube_object_condition_is_true(pod, "Ready") && !condition_phrase(pod, "Ready", "not ready", text))
+        buf_add_text(text, "not ready yet");
+}
+
+/* A healthy pod that is not on the target: why not. */
+static void phrase_of_old(const struct set_view *set, const struct pod_view *pod, struct buf *text)
+{
+    int64_t index = pod->ordinal - set->first_ordinal;
+    if (str_equal(set->target_revision, "-") || str_equal(set->target_revision, set->stable_revision))
+        return;
+    if (index < set->fence)
+        buf_addf(text, "held back by partition %" PRId64, set->fence);
+    else if (set->is_paused)
+        buf_add_text(text, "to be updated; the set is paused");
+    else if (index < set->stage)
+        buf_addf(text, "to be updated after stage %" PRId64, set->stage);
+    else
+        buf_add_text(text, "to be updated next");
+}
+
+/* --- pods ------------------------------------------------------------------------------------------- */
+
+static void view_of_pod(const struct set_view *set, const cJSON *object, int64_t now_us, struct pod_view *ret)
+{
+    size_t set_length;
+    int ordinal = -1;
+    const char *name = text_or(kube_object_name(object), "");
+    neoset_split_pod_name(name, &set_length, &ordinal);
+    const char *revision = text_or(kube_object_label(object, NEOSET_REVISION_LABEL), "-");
+    *ret = (struct pod_view){
+        .name = name,
+        .ordinal = ordinal,
+        .is_ready = kube_object_condition_is_true(object, "Ready"),
+        .is_terminating = kube_object_is_deleting(object),
+        .version = POD_ON_OTHER,
+        .revision = revision,
+        .images = images_of(json_get(object, "spec")),
+    };
+    if (str_equal(revision, set->target_revision))
+        ret->version = POD_ON_TARGET;
+    else if (str_equal(revision, set->stable_revision))
+        ret->version = POD_ON_STABLE;
+    const cJSON *container = NULL;
+    cJSON_ArrayForEach (container, json_path(object, "status", "containerStatuses", NULL)) {
+        ret->restarts += json_int64_or(container, "restartCount", 0);
+    }
+    struct buf text = BUF_INIT(PHRASE_MAX);
+    if (!ret->is_ready || ret->is_terminating)
+        phrase_of_pod(object, now_us, &text, &ret->is_trouble);
+    else if (ret->version != POD_ON_TARGET)
+        phrase_of_old(set, ret, &text);
+    ret->waits_for = buf_take(&text);
+}
+
+static void add_missing(const struct set_view *set, struct pod_views *pods, size_t room)
+{
+    size_t found = pods->count;
+    for (int64_t index = 0; index < set->wanted && index < PODS_MAX && pods->count < room; index++) {
+        int64_t ordinal = set->first_ordinal + index;
+        bool is_there = false;
+        for (size_t i = 0; i < found && !is_there; i++)
+            is_there = pods->items[i].ordinal == ordinal;
+        if (is_there)
+            continue;
+        struct pod_view *pod = &pods->items[pods->count++];
+        *pod = (struct pod_view){.memory = xasprintf("%s-%" PRId64, set->name, ordinal),
+                                 .ordinal = ordinal,
+                                 .is_missing = true,
+                                 .version = POD_ON_OTHER,
+                                 .revision = "-",
+                                 .images = xstrdup("-"),
+                                 .waits_for = xstrdup("missing: to be created")};
+        pod->name = pod->memory;
+    }
+}
+
+static int compare_pods(const void *a, const void *b)
+{
+    const struct pod_view *left = a;
+    const struct pod_view *right = b;
+    if (left->ordinal != right->ordinal)
+        return left->ordinal > right->ordinal ? -1 : 1;
+    return strcmp(left->name, right->name);
+}
+
+void pod_views_make(const struct set_view *set, const cJSON *objects, int64_t now_us, struct pod_views *ret)
+{
+    int64_t wanted = MIN(MAX(set->wanted, 0), (int64_t)PODS_MAX);
+    size_t room = (size_t)cJSON_GetArraySize(objects) + (size_t)wanted;
+    *ret = (struct pod_views){.items = xcalloc(room + 1, sizeof *ret->items)};
+    const cJSON *object = NULL;
+    cJSON_ArrayForEach (object, objects) {
+        if (set->uid && kube_object_is_controlled_by(object, set->uid))
+            view_of_pod(set, object, now_us, &ret->items[ret->count++]);
+    }
+    if (!set->is_deleting)
+        add_missing(set, ret, room);
+    qsort(ret->items, ret->count, sizeof *ret->items, compare_pods);
+}
+
+void pod_views_done(struct pod_views *pods)
+{
+    for (size_t i = 0; i < pods->count; i++) {
+        free(pods->items[i].memory);
+        free(pods->items[i].images);
+        free(pods->items[i].waits_for);
+    }
+    free(pods->items);
+    *pods = (struct pod_views){0};
+}
+
+/* --- revisions -------------------------------------------------------------------------------------- */
+
+static int compare_revisions(const void *a, const void *b)
+{
+    const struct revision_view *left = a;
+    const struct revision_view *right = b;
+    if (left->number != right->number)
+        return left->number > right->number ? -1 : 1;
+    return strcmp(left->name, right->name);
+}
+
+void revision_views_make(const struct set_view *set, const cJSON *objects, const struct pod_views *pods,
+                         struct revision_views *ret)
+{
+    size_t room = (size_t)cJSON_GetArraySize(objects);
+    *ret = (struct revision_views){.items = xcalloc(room + 1, sizeof *ret->items)};
+    const cJSON *object = NULL;
+    cJSON_ArrayForEach (object, objects) {
+        if (!set->uid || !kube_object_is_owned_by(object, set->uid))
+            continue;
+        struct revision_view *revision = &ret->items[ret->count++];
+        *revision = (struct revision_view){
+            .name = text_or(kube_object_name(object), ""),
+            .number = json_int64_or(object, "revision", 0),
+            .created_us = kube_object_created_us(object),
+            .images = images_of(json_path(object, "data", "spec", "template", "spec", NULL)),
+        };
+        for (size_t i = 0; i < pods->count; i++)
+            revision->pods += str_equal(pods->items[i].revision, revision->name);
+    }
+    qsort(ret->items, ret->count, sizeof *ret->items, compare_revisions);
+}
+
+void revision_views_done(struct revision_views *revisions)
+{
+    for (size_t i = 0; i < revisions->count; i++)
+        free(revisions->items[i].images);
+    free(revisions->items);
+    *revisions = (struct revision_views){0};
+}
+
+/* --- the next command ------------------------------------------------------------------------------- */
+
+static const struct pod_view *first_trouble(const struct pod_views *pods)
+{
+    for (size_t i = 0; i < pods->count; i++)
+        if (pods->items[i].is_trouble)
+            return &pods->items[i];
+    return NULL;
+}
+
+char *set_view_next(const struct set_view *set, const struct pod_views *pods)
+{
+    const struct pod_view *trouble = first_trouble(pods);
+    bool is_rolling = !str_equal(set->target_revision, set->stable_revision);
+    bool is_held = is_rolling && set->fence > 0 && set->updated >= set->wanted - set->fence;
+    if (set->is_deleting)
+        return xasprintf("kubectl get neo/%s -n %s -o yaml   (who holds a finalizer?)", set->name,
+                         set->namespace);
+    if (!set->has_status || set->observed_generation < set->generation)
+        return xasprintf(
+            "kubectl get lease -A   (is a neoset-controller running, and may it see namespace %s?)",
+            set->namespace);
+    if (set->is_paused)
+        return xasprintf("neosetctl resume %s -n %s", set->name, set->namespace);
+    if (trouble)
+        return xasprintf("kubectl describe pod %s -n %s", trouble->name, set->namespace);
+    if (str_equal(set->phase, "Failed"))
+        return xasprintf("kubectl edit neo/%s -n %s   (a good template, or the old one, heals it)", set->name,
+                         set->namespace);
+    if (is_held)
+        return xasprintf("kubectl patch neo/%s -n %s --type merge -p "
+                         "'{\"spec\":{\"updateStrategy\":{\"partition\":0}}}'   (lets the other pods follow)",
+                         set->name, set->namespace);
+    if (is_rolling)
+        return xasprintf("neosetctl status %s -n %s   (again, in a moment)", set->name, set->namespace);
+    return xasprintf("neosetctl history %s -n %s", set->name, set->namespace);
+}

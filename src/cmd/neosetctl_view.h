@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What people want to know of a NeoSet, its pods and its revisions, read from the server's objects. Pure: no
+ * request, no clock. Strings are borrowed from the trees unless said otherwise. */
+#pragma once
+
+#include "base/json.h"
+
+struct set_view {
+    const char *namespace;
+    const char *name;
+    const char *uid;
+    const char *version;
+    int64_t generation;
+    int64_t observed_generation;
+    int64_t created_us; /* -1: unknown */
+    bool is_deleting;
+    bool has_status;
+    int64_t wanted; /* spec.replicas */
+    int64_t first_ordinal;
+    int64_t replicas, ready, updated, available; /* of status */
+    const char *phase;                           /* "-" without status, as the following */
+    const char *current_image, *target_image;
+    const char *stable_revision, *target_revision; /* names, or "-" */
+    const char *message;                           /* "" when there is none */
+    const char *waited_pod;                        /* currentUpdatePod, or "" */
+    int64_t fence;                                 /* spec.updateStrategy.partition */
+    int64_t stage;                                 /* status.currentPartition, at least the fence */
+    int64_t budget;                                /* effective, or what the spec says */
+    bool is_paused;
+    const cJSON *conditions; /* array or NULL */
+};
+void set_view_make(const cJSON *object, struct set_view *ret);
+/* As a labelSelector query, the caller's; NULL when the set's selector cannot be read. */
+char *set_view_selector(const cJSON *object);
+
+enum pod_version { POD_ON_TARGET, POD_ON_STABLE, POD_ON_OTHER };
+
+struct pod_view {
+    const char *name; /* in memory when the pod is missing */
+    char *memory;
+    int64_t ordinal;
+    bool is_missing;
+    bool is_ready;
+    bool is_terminating;
+    enum pod_version version;
+    const char *revision; /* "-": none */
+    char *images;         /* "mysql:8.1" or "mysql=mysql:8.1, exporter=exporter:2"; "-" */
+    int64_t restarts;
+    char *waits_for; /* a phrase, "" when nothing is waited for */
+    bool is_trouble; /* what it waits for will not come by itself */
+};
+
+struct pod_views {
+    struct pod_view *items; /* highest ordinal first */
+    size_t count;
+};
+/* The set's pods among objects (an array), and those that are missing. now_us: for ages. */
+void pod_views_make(const struct set_view *set, const cJSON *objects, int64_t now_us, struct pod_views *ret);
+void pod_views_done(struct pod_views *pods);
+
+struct revision_view {
+    const char *name;
+    int64_t number;
+    int64_t created_us;
+    char *images;
+    int64_t pods; /* that run it */
+};
+struct revision_views {
+    struct revision_view *items; /* newest first */
+    size_t count;
+};
+/* The set's revisions among objects (an array). */
+void revision_views_make(const struct set_view *set, const cJSON *objects, const struct pod_views *pods,
+                         struct revision_views *ret);
+void revision_views_done(struct revision_views *revisions);
+
+/* The command that helps most in this state, the caller's. */
+char *set_view_next(const struct set_view *set, const struct pod_views *pods);
