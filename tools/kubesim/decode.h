@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From a request's body to an object of a kind: parsing, type checks, pruning, defaults, in the server's order. */
+#pragma once
+
+#include "kubesim/model.h"
+
+/* Any JSON (or YAML, when the content type says so) body into call->body. An empty one is refused. */
+int decode_body(struct call *call);
+/* The body as an object of kind, in call->body, checked and completed (decode_finish). */
+int decode_object(struct call *call, const struct kind *kind);
+/* The second half, for objects that come from a patch: checks apiVersion and kind, prunes (fieldValidation of the
+ * call), checks types, sets defaults. */
+int decode_finish(struct call *call, const struct kind *kind, cJSON *object);
+/* What every metadata must hold to: names, labels, annotations, owners, finalizers. */
+void meta_validate(const struct kind *kind, const cJSON *object, const cJSON *old, struct causes *causes);

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kubesim/kinds.h"
+
+#include <uthash.h>
+
+/* Every uid that exists or is named as an owner. */
+struct owner {
+    char *uid;
+    bool exists;
+    bool namespaced;
+    char *namespace; /* of the existing one */
+    unsigned dependents;
+    UT_hash_handle hh;
+};
+
+struct owner_index {
+    struct owner *owners;
+};
+
+void gc_look_soon(struct kubesim *sim)
+{
+    sim->gc.due_us = MIN(sim->gc.due_us, sim_now_us(sim) + sim->gc.delay_us);
+}
+
+void kubesim_set_gc(struct kubesim *sim, bool on, int64_t delay_us, int64_t blind_us)
+{
+    sim->gc.off = !on;
+    sim->gc.delay_us = delay_us;
+    sim->gc.blind_us = blind_us;
+    if (on)
+        gc_look_soon(sim);
+}
+
+static struct owner *find_owner(const struct kubesim *sim, const char *uid)
+{
+    struct owner *owner = NULL;
+    if (sim->gc.index)
+        HASH_FIND_STR(sim->gc.index->owners, uid, owner);
+    return owner;
+}
+
+static struct owner *ensure_owner(struct kubesim *sim, const char *uid)
+{
+    struct owner *owner = find_owner(sim, uid);
+    if (owner)
+        return owner;
+    if (!sim->gc.index)
+        sim->gc.index = xcalloc(1, sizeof(*sim->gc.index));
+    owner = xcalloc(1, sizeof(*owner));
+    owner->uid = xstrdup(uid);
+    HASH_ADD_KEYPTR(hh, sim->gc.index->owners, owner->uid, strlen(owner->uid), owner);
+    return owner;
+}
+
+static void release_owner(struct kubesim *sim, struct owner *owner)
+{
+    if (owner->exists || owner->dependents > 0)
+        return;
+    HASH_DEL(sim->gc.index->owners, owner);
+    free(owner->uid);
+    free(owner->namespace);
+    free(owner);
+}
+
+void gc_done(struct kubesim *sim)
+{
+    struct owner *owner;
+    struct owner *next;
+    if (!sim->gc.index)
+        return;
+    HASH_ITER (hh, sim->gc.index->owners, owner, next) {
+        owner->exists = false;
+        owner->dependents = 0;
+        release_owner(sim, owner);
+    }
+    free(STEAL(sim->gc.index));
+}
+
+static void count_dependent(struct kubesim *sim, const cJSON *object, bool added)
+{
+    const cJSON *reference;
+    cJSON_ArrayForEach (reference, json_path(object, "metadata", "ownerReferences", NULL)) {
+        const char *uid = json_str(reference, "uid");
+        if (!uid)
+            continue;
+        struct owner *owner = ensure_owner(sim, uid);
+        if (added) {
+            owner->dependents++;
+            if (!owner->exists)
+                gc_look_soon(sim);
+        } else {
+            owner->dependents -= owner->dependents > 0;
+            release_owner(sim, owner);
+        }
+    }
+}
+
+static void note_existence(struct kubesim *sim, const struct kind *kind, const cJSON *object, bool exists)
+{
+    const char *uid = meta_str(object, "uid");
+    if (!uid)
+        return;
+    struct owner *owner = ensure_owner(sim, uid);
+    owner->exists = exists;
+    owner->namespaced = kind->flags & KIND_NAMESPACED;
+    str_replace(&owner->namespace, meta_str(object, "namespace"));
+    if (!exists && owner->dependents > 0)
+        gc_look_soon(sim);
+    release_owner(sim, owner);
+}
+
+void gc_note(struct kubesim *sim, struct kind *kind, const cJSON *before, const cJSON *after)
+{
+    if (!after || !before) {
+        note_existence(sim, kind, after ? after : before, after != NULL);
+        count_dependent(sim, after ? after : before, after != NULL);
+    } else if (!json_equal(json_path(before, "metadata", "ownerReferences", NULL),
+                           json_path(after, "metadata", "ownerReferences", NULL))) {
+        count_dependent(sim, after, true);
+        count_dependent(sim, before, false);
+    }
+    bool claim_matters = kind->hooks == &claim_hooks || (kind->hooks == &pod_hooks && !after);
+    bool owner_matters = after && meta_is_deleting(after) && meta_finalizer_count(after) > 0;
+    if (claim_matters || owner_matters || kind->hooks == &namespace_hooks || !after)
+        gc_look_soon(sim);
+}
+
+/* --- looking ---------------------------------------------------------------------------------------------------- */
+
+static bool owner_lives(const struct kubesim *sim, const cJSON *object, const cJSON *reference)
+{
+    const char *uid = json_str(reference, "uid");
+    const struct owner *owner = uid ? find_owner(sim, uid) : NULL;
+    return owner && owner->exists &&
+           (!owner->namespaced || str_equal(owner->namespace, meta_str(object, "namespace")));
+}
+
+/* True when it names owners and none of them exists. */
+static bool is_abandoned(const struct kubesim *sim, const cJSON *object)
+{
+    const cJSON *references = json_path(object, "metadata", "ownerReferences", NULL);
+    const cJSON *reference;
+    cJSON_ArrayForEach (reference, references)
+        if (owner_lives(sim, object, reference))
+            return false;
+    return cJSON_GetArraySize(references) > 0;
+}
+
+static const cJSON *reference_to(const cJSON *object, const char *uid)
+{
+    const cJSON *reference;
+    cJSON_ArrayForEach (reference, json_path(object, "metadata", "ownerReferences", NULL))
+        if (str_equal(json_str(reference, "uid"), uid))
+            return reference;
+    return NULL;
+}
+
+static bool is_overlooked(const struct kubesim *sim, const cJSON *object)
+{
+    int64_t created_us;
+    const char *created = meta_str(object, "creationTimestamp");
+    return sim->gc.blind_us > 0 && created && time_parse_rfc3339(created, &created_us, NULL) == 0 &&
+           sim_now_us(sim) - created_us < sim->gc.blind_us;
+}
+
+static void drop_reference(struct kubesim *sim, struct kind *kind, struct object *object, const char *uid)
+{
+    cJSON *changed = json_copy(object_tree(object));
+    cJSON *references = json_path(changed, "metadata", "ownerReferences", NULL);
+    cJSON_Delete(cJSON_DetachItemViaPointer(references, (cJSON *)reference_to(changed, uid)));
+    if (cJSON_GetArraySize(references) == 0)
+        json_remove(meta_of(changed), "ownerReferences");
+    store_put(sim, kind, changed);
+}
+
+/* Calls work for each dependent of uid; work may remove it. True when one of the calls said so. */
+typedef bool dependent_work(struct kubesim *sim, struct kind *kind, struct object *object, const char *uid);
+static bool for_each_dependent(struct kubesim *sim, const char *uid, dependent_work *work)
+{
+    bool any = false;
+    for (size_t k = 0; k < sim->kind_count; k++) {
+        struct kind *kind = sim->kinds[k];
+        for (size_t i = 0; i < kind->object_count;) {
+            struct object *object = kind->objects[i];
+            if (reference_to(object_tree(object), uid))
+                any = work(sim, kind, object, uid) || any;
+            i += i < kind->object_count && kind->objects[i] == object;
+        }
+    }
+    return any;
+}
+
+static bool orphan_one(struct kubesim *sim, struct kind *kind, struct object *object, const char *uid)
+{
+    if (!is_overlooked(sim, object_tree(object)))
+        drop_reference(sim, kind, object, uid);
+    return false;
+}
+
+/* True while a dependent that blocks its owner is still there. */
+static bool delete_dependent(struct kubesim *sim, struct kind *kind, struct object *object, const char *uid)
+{
+    bool blocks = json_bool_or(reference_to(object_tree(object), uid), "blockOwnerDeletion", false);
+    bool gone = meta_is_deleting(object_tree(object)) ? false : delete_in_background(sim, kind, object);
+    return blocks && !gone;
+}
+
+static void release_finalizer(struct kubesim *sim, struct kind *kind, struct object *object, const char *finalizer)
+{
+    cJSON *changed = json_copy(object_tree(object));
+    meta_remove_finalizer(changed, finalizer);
+    if (meta_finalizer_count(changed) == 0 &&
+        json_int64_or(json_get(changed, "metadata"), "deletionGracePeriodSeconds", 0) == 0)
+        store_remove(sim, kind, object, changed);
+    else
+        store_put(sim, kind, changed);
+}
+
+/* Orphan and foreground deletion of one owner. */
+static void work_on_deleting(struct kubesim *sim, struct kind *kind, struct object *object)
+{
+    CLEANUP_FREE char *uid = xstrdup(meta_str(object_tree(object), "uid"));
+    if (meta_has_finalizer(object_tree(object), "orphan")) {
+        for_each_dependent(sim, uid, orphan_one);
+        release_finalizer(sim, kind, object, "orphan");
+    } else if (meta_has_finalizer(object_tree(object), "foregroundDeletion")) {
+        if (!for_each_dependent(sim, uid, delete_dependent))
+            release_finalizer(sim, kind, object, "foregroundDeletion");
+    }
+}
+
+static void look_at_kind(struct kubesim *sim, struct kind *kind)
+{
+    for (size_t i = 0; i < kind->object_count;) {
+        struct object *object = kind->objects[i];
+        const cJSON *tree = object_tree(object);
+        if (meta_is_deleting(tree) && meta_finalizer_count(tree) > 0)
+            work_on_deleting(sim, kind, object);
+        else if (!meta_is_deleting(tree) && is_abandoned(sim, tree))
+            delete_in_background(sim, kind, object);
+        i += i < kind->object_count && kind->objects[i] == object;
+    }
+}
+
+void gc_tick(struct kubesim *sim)
+{
+    if (sim->gc.off || sim->gc.due_us > sim_now_us(sim))
+        return;
+    sim->gc.due_us = INT64_MAX;
+    for (size_t k = 0; k < sim->kind_count; k++)
+        look_at_kind(sim, sim->kinds[k]);
+    claims_tick(sim);
+    namespaces_tick(sim);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The hooks of the built-in kinds: what the real server does for each beside the general rules. */
+#pragma once
+
+#include "kubesim/model.h"
+
+extern const struct kind_hooks pod_hooks;
+extern const struct kind_hooks claim_hooks;
+extern const struct kind_hooks event_hooks;
+extern const struct kind_hooks namespace_hooks;
+extern const struct kind_hooks service_hooks;
+extern const struct kind_hooks secret_hooks;
+extern const struct kind_hooks statefulset_hooks;
+extern const struct kind_hooks revision_hooks;
+extern const struct kind_hooks lease_hooks;
+extern const struct kind_hooks class_hooks;
+extern const struct kind_hooks definition_hooks;
+
+/* Fills in a pod spec as the server does; also for templates. */
+void pod_spec_set_defaults(cJSON *spec, bool template);
+/* Adds causes for a pod spec at the given field path. */
+void pod_spec_validate(const cJSON *spec, const char *field, struct causes *causes);
+
+/* Grace of a pod's deletion: the asked one (-1: none asked), cut to 0 where nothing has to be stopped. */
+int64_t pod_deletion_grace_s(const cJSON *pod, int64_t asked_s);
+
+/* Every namespace has the service account and config map that the real controllers put there? Only "default" and
+ * "kube-system" exist from the start. */
+void namespaces_make_initial(struct kubesim *sim);
+/* Removes what is in namespaces that go, then these. True when something is left to do. */
+bool namespaces_tick(struct kubesim *sim);
+/* Takes kubernetes.io/pvc-protection from claims that are being deleted and that no living pod mounts. */
+bool claims_tick(struct kubesim *sim);

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kubesim/managed.h"
+
+#include "kubesim/field_set.h"
+
+/* Nobody owns these, in any kind. */
+static const char server_owned[] =
+    "{\"f:apiVersion\":{},\"f:kind\":{},\"f:metadata\":{\".\":{},\"f:name\":{},\"f:namespace\":{},"
+    "\"f:creationTimestamp\":{},\"f:selfLink\":{},\"f:uid\":{},\"f:generation\":{},\"f:managedFields\":{},"
+    "\"f:resourceVersion\":{},\"f:deletionTimestamp\":{},\"f:deletionGracePeriodSeconds\":{}}}";
+
+static void drop_member(cJSON *set, const char *key)
+{
+    json_remove(set, key);
+}
+
+void managed_strip(const struct call *call, const struct kind *kind, cJSON *set)
+{
+    CLEANUP_JSON cJSON *owned = NULL;
+    ENSURE(json_parse(server_owned, strlen(server_owned), &owned, NULL) == 0);
+    field_set_subtract(set, owned);
+    bool status = str_equal(call->subresource, "status");
+    if (!status && kind->flags & KIND_STATUS)
+        drop_member(set, "f:status");
+    if (status)
+        drop_member(set, "f:spec");
+    if (status && kind->flags & KIND_CUSTOM)
+        drop_member(set, "f:metadata");
+    static const char *const containers[] = {"f:spec", "f:status", "f:metadata"};
+    for (size_t i = 0; i < ARRAY_SIZE(containers); i++) {
+        cJSON *below = json_get(set, containers[i]);
+        if (below && !(kind->flags & KIND_CUSTOM) && below->child)
+            json_remove(below, ".");
+        if (below && !below->child)
+            json_remove(set, containers[i]);
+    }
+}
+
+static cJSON *list_of(const cJSON *object)
+{
+    return json_path(object, "metadata", "managedFields", NULL);
+}
+
+static bool is_entry(const cJSON *entry, const char *manager, const char *operation, const char *subresource)
+{
+    const char *own = json_str(entry, "subresource");
+    return str_equal(json_str(entry, "manager"), manager) && str_equal(json_str(entry, "operation"), operation) &&
+           strcmp(own ? own : "", subresource) == 0;
+}
+
+cJSON *managed_find(const cJSON *object, const char *manager, const char *operation, const char *subresource)
+{
+    cJSON *entry;
+    cJSON_ArrayForEach (entry, list_of(object))
+        if (is_entry(entry, manager, operation, subresource))
+            return entry;
+    return NULL;
+}
+
+static cJSON *make_entry(struct call *call, const struct kind *kind, const char *manager, const char *operation,
+                         const char *subresource, cJSON *set)
+{
+    char now[TIME_TEXT_SIZE];
+    sim_time_text(call->sim, now);
+    CLEANUP_FREE char *api_version = kind_api_version(kind);
+    cJSON *entry = json_new_object();
+    json_add_str(entry, "manager", manager);
+    json_add_str(entry, "operation", operation);
+    json_add_str(entry, "apiVersion", api_version);
+    json_add_str(entry, "time", now);
+    json_add_str(entry, "fieldsType", "FieldsV1");
+    json_add_item(entry, "fieldsV1", set);
+    if (*subresource)
+        json_add_str(entry, "subresource", subresource);
+    return entry;
+}
+
+void managed_put(struct call *call, const struct kind *kind, cJSON *object, const char *manager,
+                 const char *operation, const char *subresource, cJSON *set)
+{
+    cJSON *present = managed_find(object, manager, operation, subresource);
+    cJSON *meta = meta_of(object);
+    if (!cJSON_IsArray(json_get(meta, "managedFields")))
+        json_set_item(meta, "managedFields", json_new_array());
+    cJSON *list = json_get(meta, "managedFields");
+    if (present && json_equal(json_get(present, "fieldsV1"), set)) {
+        json_delete(set);
+        return;
+    }
+    cJSON *entry = make_entry(call, kind, manager, operation, subresource, set);
+    if (present)
+        ENSURE(cJSON_ReplaceItemViaPointer(list, present, entry));
+    else if (strcmp(operation, "Apply") == 0)
+        ENSURE(list->child ? cJSON_InsertItemInArray(list, 0, entry) : cJSON_AddItemToArray(list, entry));
+    else
+        json_append_item(list, entry);
+}
+
+void managed_tidy(cJSON *object)
+{
+    cJSON *list = list_of(object);
+    cJSON *next;
+    for (cJSON *entry = list ? list->child : NULL; entry; entry = next) {
+        next = entry->next;
+        if (field_set_is_empty(json_get(entry, "fieldsV1")))
+            cJSON_Delete(cJSON_DetachItemViaPointer(list, entry));
+    }
+    if (list && !list->child)
+        json_remove(meta_of(object), "managedFields");
+}
+
+/* The list to start from: what the request says when it says something, else what was there. */
+static void choose_list(cJSON *object, const cJSON *old)
+{
+    cJSON *meta = meta_of(object);
+    cJSON *given = json_get(meta, "managedFields");
+    bool reset = cJSON_GetArraySize(given) == 1 && cJSON_IsObject(given->child) && !given->child->child;
+    if (reset)
+        json_remove(meta, "managedFields");
+    else if (cJSON_GetArraySize(given) == 0 && old)
+        tree_copy_member(meta, json_get(old, "metadata"), "managedFields");
+    managed_tidy(object);
+}
+
+/* /scale leaves no trace where nobody owned the number. */
+static bool scale_without_owner(const struct call *call, const cJSON *object)
+{
+    if (!str_equal(call->subresource, "scale"))
+        return false;
+    const cJSON *entry;
+    cJSON_ArrayForEach (entry, list_of(object))
+        if (json_path(entry, "fieldsV1", "f:spec", "f:replicas", NULL))
+            return false;
+    return true;
+}
+
+void managed_record_update(struct call *call, const struct kind *kind, const cJSON *old, cJSON *object)
+{
+    if (call->sim->options.no_managed_fields || call->applied) {
+        if (!call->applied)
+            json_remove(meta_of(object), "managedFields");
+        return;
+    }
+    choose_list(object, old);
+    CLEANUP_JSON cJSON *changed = NULL;
+    CLEANUP_JSON cJSON *removed = NULL;
+    field_set_compare(kind->schema, old, object, &changed, &removed);
+    managed_strip(call, kind, changed);
+    managed_strip(call, kind, removed);
+    const char *subresource = call->subresource ? call->subresource : "";
+    const cJSON *present = managed_find(object, call->field_manager, "Update", subresource);
+    CLEANUP_JSON cJSON *mine = present ? json_copy(json_get(present, "fieldsV1")) : json_new_object();
+    bool untraced = scale_without_owner(call, object);
+    if (field_set_is_empty(changed) && field_set_is_empty(removed))
+        return;
+    const cJSON *entry;
+    cJSON_ArrayForEach (entry, list_of(object)) {
+        cJSON *set = json_get(entry, "fieldsV1");
+        if (entry != present)
+            field_set_subtract(set, changed);
+        field_set_subtract(set, removed);
+    }
+    if (!untraced) {
+        field_set_add(mine, changed);
+        field_set_subtract(mine, removed);
+        managed_put(call, kind, object, call->field_manager, "Update", subresource, STEAL(mine));
+    }
+    managed_tidy(object);
+}

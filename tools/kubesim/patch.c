@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kubesim/patch.h"
+
+#include "kubesim/apply.h"
+#include "kubesim/decode.h"
+
+enum patch_type { PATCH_JSON, PATCH_MERGE, PATCH_STRATEGIC, PATCH_APPLY };
+
+static int patch_type_of(struct call *call, enum patch_type *ret)
+{
+    static const struct {
+        const char *name;
+        enum patch_type type;
+    } types[] = {{"application/json-patch+json", PATCH_JSON},
+                 {"application/merge-patch+json", PATCH_MERGE},
+                 {"application/strategic-merge-patch+json", PATCH_STRATEGIC},
+                 {"application/apply-patch+yaml", PATCH_APPLY}};
+    const char *content_type = call->request->content_type ? call->request->content_type : "";
+    size_t length = strcspn(content_type, "; ");
+    bool custom = call->kind->flags & KIND_CUSTOM;
+    for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+        if (strlen(types[i].name) != length || strncasecmp(types[i].name, content_type, length) != 0)
+            continue;
+        if (custom && types[i].type == PATCH_STRATEGIC)
+            break;
+        *ret = types[i].type;
+        return 0;
+    }
+    return refuse(call, 415, "UnsupportedMediaType",
+                  "the body of the request was in an unknown format - accepted media types include: "
+                  "application/json-patch+json, application/merge-patch+json, %sapplication/apply-patch+yaml",
+                  custom ? "" : "application/strategic-merge-patch+json, ");
+}
+
+static int apply_patch(struct call *call, enum patch_type type, cJSON **target)
+{
+    CLEANUP_ERROR struct error *err = NULL;
+    const cJSON *patch = call->body;
+    if (type != PATCH_JSON && !cJSON_IsObject(patch))
+        return refuse_bad_request(call, "the patch must be an object");
+    int result = 0;
+    if (type == PATCH_MERGE)
+        patch_merge(*target, patch);
+    else if (type == PATCH_STRATEGIC)
+        result = patch_strategic(call->kind->schema, *target, patch, &err);
+    else
+        result = patch_json(target, patch, &err);
+    if (result == -ERROR_REFUSED) {
+        /* Not to be told from a bug: the real answer has no details either. */
+        return refuse(call, 422, "Invalid", "the server rejected our request due to an error in our request");
+    }
+    if (result < 0)
+        return refuse_bad_request(call, "%s", error_text(err));
+    if (!cJSON_IsObject(*target))
+        return refuse_bad_request(call, "the patched document is no object");
+    return 0;
+}
+
+int write_patch(struct call *call)
+{
+    enum patch_type type = PATCH_MERGE;
+    if (patch_type_of(call, &type) < 0 || decode_body(call) < 0)
+        return -1;
+    if (type == PATCH_APPLY)
+        return write_apply(call);
+    struct object *old = store_find(call->kind, call->namespace, call->name);
+    if (!old)
+        return refuse_not_found(call, call->kind, call->name);
+    CLEANUP_JSON cJSON *patched = json_copy(object_tree(old));
+    if (apply_patch(call, type, &patched) < 0 || decode_finish(call, call->kind, patched) < 0)
+        return -1;
+    struct version *version;
+    if (update_object(call, call->kind, old, STEAL(patched), &version) < 0)
+        return -1;
+    answer_version(call, 200, call->kind, version);
+    return 0;
+}

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kubesim/schema_check.h"
+
+#include "kubesim/cel.h"
+
+#include <math.h>
+
+void unknown_fields_done(struct unknown_fields *unknown)
+{
+    for (size_t i = 0; i < unknown->count; i++)
+        free(unknown->paths[i]);
+    unknown->count = 0;
+}
+
+static char *join(const char *path, const char *member)
+{
+    return *path ? xasprintf("%s.%s", path, member) : xstrdup(member);
+}
+
+static char *join_index(const char *path, int index)
+{
+    return xasprintf("%s[%d]", path, index);
+}
+
+static bool is_type_member(const char *name)
+{
+    return strcmp(name, "apiVersion") == 0 || strcmp(name, "kind") == 0 || strcmp(name, "metadata") == 0;
+}
+
+static void prune_at(const struct schema *schema, cJSON *node, const char *path, bool resource,
+                     struct unknown_fields *unknown)
+{
+    schema = schema_follow(schema);
+    if (!schema)
+        return;
+    if (cJSON_IsArray(node)) {
+        int index = 0;
+        cJSON *item;
+        cJSON_ArrayForEach (item, node) {
+            CLEANUP_FREE char *below = join_index(path, index++);
+            prune_at(schema->items, item, below, false, unknown);
+        }
+        return;
+    }
+    cJSON *next;
+    for (cJSON *member = cJSON_IsObject(node) ? node->child : NULL; member; member = next) {
+        next = member->next;
+        if (resource && is_type_member(member->string))
+            continue;
+        const struct schema *below_schema = schema_member(schema, member->string);
+        CLEANUP_FREE char *below = join(path, member->string);
+        if (below_schema) {
+            prune_at(below_schema, member, below, below_schema->embedded, unknown);
+        } else if (!schema->preserve_unknown && schema->type != SCHEMA_ANY) {
+            if (unknown->count < UNKNOWN_FIELDS_MAX)
+                unknown->paths[unknown->count++] = STEAL(below);
+            cJSON_Delete(cJSON_DetachItemViaPointer(node, member));
+        }
+    }
+}
+
+void schema_prune(const struct schema *schema, cJSON *object, struct unknown_fields *unknown)
+{
+    prune_at(schema, object, "", true, unknown);
+}
+
+void schema_drop_nulls(cJSON *object)
+{
+    cJSON *next;
+    for (cJSON *member = object->child; member; member = next) {
+        next = member->next;
+        if (cJSON_IsNull(member) && cJSON_IsObject(object))
+            cJSON_Delete(cJSON_DetachItemViaPointer(object, member));
+        else
+            schema_drop_nulls(member);
+    }
+}
+
+static void default_at(const struct schema *schema, cJSON *node)
+{
+    schema = schema_follow(schema);
+    if (!schema || !node)
+        return;
+    cJSON *child;
+    if (cJSON_IsArray(node)) {
+        cJSON_ArrayForEach (child, node)
+            default_at(schema->items, child);
+        return;
+    }
+    if (!cJSON_IsObject(node))
+        return;
+    for (size_t i = 0; i < schema->property_count; i++) {
+        const struct schema_property *property = &schema->properties[i];
+        const struct schema *below = schema_follow(property->schema);
+        const cJSON *fallback = property->schema->default_value ? property->schema->default_value : below->default_value;
+        const cJSON *present = json_get(node, property->name);
+        if (property->schema->reference)
+            continue; /* metadata */
+        if (fallback && (!present || (cJSON_IsNull(present) && !below->nullable)))
+            json_set_item(node, property->name, json_copy(fallback));
+    }
+    cJSON_ArrayForEach (child, node)
+        default_at(schema_member(schema, child->string), child);
+}
+
+void schema_set_defaults(const struct schema *schema, cJSON *object)
+{
+    default_at(schema, object);
+}
+
+/* --- validation of custom kinds ------------------------------------------------------------------------------ */
+
+static const char *type_name(enum schema_type type)
+{
+    static const char *const names[] = {"object",  "object", "array",   "string",  "integer",
+                                        "number",  "boolean", "integer", "string"};
+    return names[type];
+}
+
+static bool is_number(const cJSON *node)
+{
+    return cJSON_IsNumber(node) || cJSON_IsRaw(node);
+}
+
+static bool is_whole(const cJSON *node)
+{
+    return (cJSON_IsNumber(node) && node->valuedouble == floor(node->valuedouble)) ||
+           (cJSON_IsRaw(node) && !strpbrk(node->valuestring, ".eE"));
+}
+
+static bool has_type(enum schema_type type, const cJSON *node)
+{
+    switch (type) {
+    case SCHEMA_ANY:
+        return true;
+    case SCHEMA_OBJECT:
+        return cJSON_IsObject(node);
+    case SCHEMA_ARRAY:
+        return cJSON_IsArray(node);
+    case SCHEMA_STRING:
+        return cJSON_IsString(node);
+    case SCHEMA_INTEGER:
+        return is_whole(node);
+    case SCHEMA_NUMBER:
+        return is_number(node);
+    case SCHEMA_BOOLEAN:
+        return cJSON_IsBool(node);
+    case SCHEMA_INT_OR_STRING:
+        return is_whole(node) || cJSON_IsString(node);
+    case SCHEMA_QUANTITY:
+        return is_number(node) || cJSON_IsString(node);
+    }
+    UNREACHABLE();
+}
+
+static const char *node_type_name(const cJSON *node)
+{
+    if (cJSON_IsNull(node))
+        return "null";
+    if (cJSON_IsObject(node))
+        return "object";
+    if (cJSON_IsArray(node))
+        return "array";
+    if (cJSON_IsString(node))
+        return "string";
+    if (cJSON_IsBool(node))
+        return "boolean";
+    return is_whole(node) ? "integer" : "number";
+}
+
+static double number_of(const cJSON *node)
+{
+    return cJSON_IsRaw(node) ? strtod(node->valuestring, NULL) : node->valuedouble;
+}
+
+static void check_number(const struct schema *schema, const cJSON *node, const char *path, struct causes *causes)
+{
+    double value = number_of(node);
+    if (schema->has_minimum &&
+        (schema->exclusive_minimum ? value <= schema->minimum : value < schema->minimum))
+        causes_add_node(causes, CAUSE_INVALID, path, node, "%s in body should be greater than %s%.15g", path,
+                        schema->exclusive_minimum ? "" : "or equal to ", schema->minimum);
+    if (schema->has_maximum &&
+        (schema->exclusive_maximum ? value >= schema->maximum : value > schema->maximum))
+        causes_add_node(causes, CAUSE_INVALID, path, node, "%s in body should be less than %s%.15g", path,
+                        schema->exclusive_maximum ? "" : "or equal to ", schema->maximum);
+    if (schema->multiple_of > 0 && fmod(value, schema->multiple_of) != 0)
+        causes_add_node(causes, CAUSE_INVALID, path, node, "%s in body should be a multiple of %.15g", path,
+                        schema->multiple_of);
+}
+
+/* Unicode code points. */
+static int64_t text_length(const char *text)
+{
+    int64_t length = 0;
+    for (; *text; text++)
+        length += ((unsigned char)*text & 0xC0) != 0x80;
+    return length;
+}
+
+static void check_format(const struct schema *schema, const cJSON *node, const char *path, struct causes *causes)
+{
+    int64_t ignored;
+    if (str_equal(schema->format, "date-time") && time_parse_rfc3339(node->valuestring, &ignored, NULL) < 0)
+        causes_add_node(causes, CAUSE_INVALID, path, node, "%s in body must be of type date-time: %s", path,
+                        node->valuestring);
+}
+
+static void check_string(const struct schema *schema, const cJSON *node, const char *path, struct causes *causes)
+{
+    int64_t length = text_length(node->valuestring);
+    if (schema->min_length >= 0 && length < schema->min_length)
+        causes_add_node(causes, CAUSE_INVALID, path, node, "%s in body should be at least %lld chars long", path,
+                        (long long)schema->min_length);
+    if (schema->max_length >= 0 && length > schema->max_length)
+        causes_add(causes, CAUSE_TOO_LONG, path, NULL, "may not be more than %lld bytes",
+                   (long long)schema->max_length);
+    if (schema->pattern && regexec(&schema->regex, node->valuestring, 0, NULL, 0) != 0)
+        causes_add_node(causes, CAUSE_INVALID, path, node, "%s in body should match '%s'", path, schema->pattern);
+    check_format(schema, node, path, causes);
+}
+
+static void check_enumeration(const struct schema *schema, const cJSON *node, const char *path,
+                              struct causes *causes)
+{
+    CLEANUP_BUF struct buf values = BUF_INIT(16 * 1024);
+    const cJSON *value;
+    cJSON_ArrayForEach (value, schema->enumeration) {
+        if (json_equal(value, node))
+            return;
+        CLEANUP_FREE char *text = json_print(value);
+        buf_addf(&values, "%s%s", values.length ? ", " : "", text);
+    }
+    causes_add_node(causes, CAUSE_NOT_SUPPORTED, path, node, "supported values: %s", buf_text(&values));
+}
+
+static bool same_map_key(const struct schema *schema, const cJSON *a, const cJSON *b)
+{
+    if (schema->list == SCHEMA_LIST_SET)
+        return json_equal(a, b);
+    for (size_t i = 0; i < schema->map_key_count; i++)
+        if (!json_equal(json_get(a, schema->map_keys[i]), json_get(b, schema->map_keys[i])))
+            return false;
+    return true;
+}
+
+static void check_duplicates(const struct schema *schema, const cJSON *node, const char *path, struct causes *causes)
+{
+    int index = 0;
+    for (const cJSON *item = node->child; item; item = item->next, index++) {
+        for (const cJSON *earlier = node->child; earlier != item; earlier = earlier->next) {
+            if (!same_map_key(schema, item, earlier))
+                continue;
+            CLEANUP_FREE char *below = join_index(path, index);
+            CLEANUP_JSON cJSON *keys = json_new_object();
+            for (size_t i = 0; i < schema->map_key_count; i++)
+                tree_copy_member(keys, item, schema->map_keys[i]);
+            causes_add_node(causes, CAUSE_DUPLICATE, below, schema->map_key_count ? keys : item, "%s", "");
+            break;
+        }
+    }
+}
+
+static void validate_at(const struct schema *schema, const cJSON *node, const char *path, bool resource,
+                        struct causes *causes);
+
+static void check_array(const struct schema *schema, const cJSON *node, const char *path, struct causes *causes)
+{
+    int count = cJSON_GetArraySize(node);
+    CLEANUP_FREE char *shown = xasprintf("%d", count);
+    if (schema->min_items >= 0 && count < schema->min_items)
+        causes_add(causes, CAUSE_INVALID, path, shown, "%s in body should have at least %lld items", path,
+                   (long long)schema->min_items);
+    if (schema->max_items >= 0 && count > schema->max_items)
+        causes_add(causes, CAUSE_TOO_MANY, path, shown, "must have at most %lld items", (long long)schema->max_items);
+    if (schema->list != SCHEMA_LIST_ATOMIC)
+        check_duplicates(schema, node, path, causes);
+    int index = 0;
+    const cJSON *item;
+    cJSON_ArrayForEach (item, node) {
+        CLEANUP_FREE char *below = join_index(path, index++);
+        validate_at(schema->items, item, below, false, causes);
+    }
+}
+
+static void check_object(const struct schema *schema, const cJSON *node, const char *path, bool resource,
+                         struct causes *causes)
+{
+    const cJSON *name;
+    cJSON_ArrayForEach (name, schema->required) {
+        if (!cJSON_IsString(name) || json_get(node, name->valuestring))
+            continue;
+        CLEANUP_FREE char *below = join(path, name->valuestring);
+        causes_add(causes, CAUSE_REQUIRED, below, NULL, "%s", "");
+    }
+    int count = cJSON_GetArraySize(node);
+    if (schema->min_properties >= 0 && count < schema->min_properties)
+        causes_add_node(causes, CAUSE_INVALID, path, node, "%s in body should have at least %lld properties", path,
+                        (long long)schema->min_properties);
+    if (schema->max_properties >= 0 && count > schema->max_properties) {
+        CLEANUP_FREE char *text = xasprintf("%d", count);
+        causes_add(causes, CAUSE_TOO_MANY, path, text, "must have at most %lld items",
+                   (long long)schema->max_properties);
+    }
+    const cJSON *member;
+    cJSON_ArrayForEach (member, node) {
+        if (resource && is_type_member(member->string))
+            continue;
+        const struct schema *below_schema = schema_member(schema, member->string);
+        CLEANUP_FREE char *below = join(path, member->string);
+        validate_at(below_schema, member, below, below_schema && below_schema->embedded, causes);
+    }
+}
+
+/* allOf, anyOf, oneOf, not: only what structural schemas may say there. */
+static bool matches_check(const cJSON *check, const cJSON *node)
+{
+    CLEANUP_CAUSES struct causes causes = {0};
+    struct schema_set *set = NULL;
+    const struct schema *root = NULL;
+    if (schema_set_custom(check, NULL, &set, &root, NULL) < 0)
+        return true;
+    validate_at(root, node, "", false, &causes);
+    schema_set_free(set);
+    return causes.count == 0;
+}
+
+static void check_combinations(const struct schema *schema, const cJSON *node, const char *path,
+                               struct causes *causes)
+{
+    const cJSON *check;
+    cJSON_ArrayForEach (check, schema->value_checks) {
+        int total = 1;
+        int matched = 0;
+        const cJSON *alternative;
+        if (cJSON_IsArray(check)) {
+            total = cJSON_GetArraySize(check);
+            cJSON_ArrayForEach (alternative, check)
+                matched += matches_check(alternative, node);
+        } else {
+            matched = matches_check(check, node);
+        }
+        bool holds = strcmp(check->string, "allOf") == 0   ? matched == total
+                     : strcmp(check->string, "anyOf") == 0 ? matched > 0
+                     : strcmp(check->string, "oneOf") == 0 ? matched == 1
+                                                           : matched == 0;
+        if (!holds)
+            causes_add_node(causes, CAUSE_INVALID, path, node, "%s in body must validate %s", path, check->string);
+    }
+}
+
+static void validate_at(const struct schema *schema, const cJSON *node, const char *path, bool resource,
+                        struct causes *causes)
+{
+    schema = schema_follow(schema);
+    if (!schema || (cJSON_IsNull(node) && schema->nullable))
+        return;
+    if (!has_type(schema->type, node)) {
+        CLEANUP_FREE char *shown = xasprintf("\"%s\"", node_type_name(node));
+        causes_add(causes, CAUSE_TYPE_INVALID, path, shown, "%s in body must be of type %s: %s", path,
+                   type_name(schema->type), shown);
+        return;
+    }
+    if (schema->enumeration)
+        check_enumeration(schema, node, path, causes);
+    if (is_number(node))
+        check_number(schema, node, path, causes);
+    else if (cJSON_IsString(node))
+        check_string(schema, node, path, causes);
+    else if (cJSON_IsArray(node))
+        check_array(schema, node, path, causes);
+    else if (cJSON_IsObject(node))
+        check_object(schema, node, path, resource, causes);
+    if (schema->value_checks && schema->type != SCHEMA_INT_OR_STRING)
+        check_combinations(schema, node, path, causes);
+}
+
+/* --- rules ---------------------------------------------------------------------------------------------------- */
+
+static enum cause_type rule_cause(const char *reason)
+{
+    if (str_equal(reason, "FieldValueForbidden"))
+        return CAUSE_FORBIDDEN;
+    if (str_equal(reason, "FieldValueRequired"))
+        return CAUSE_REQUIRED;
+    if (str_equal(reason, "FieldValueDuplicate"))
+        return CAUSE_DUPLICATE;
+    return CAUSE_INVALID;
+}
+
+static void report_rule(const struct cel_rule *rule, const cJSON *node, const cJSON *old, const char *path,
+                        struct causes *causes)
+{
+    CLEANUP_FREE char *message = cel_rule_message(rule, node, old);
+    const char *below = cel_rule_field(rule);
+    CLEANUP_FREE char *field = !below ? xstrdup(path) : *path ? xasprintf("%s%s", path, below) : xstrdup(below + 1);
+    enum cause_type type = rule_cause(cel_rule_reason(rule));
+    causes_add(causes, type, *field ? field : "<nil>", NULL, "%s", message);
+}
+
+static void run_rules(const struct schema *schema, const cJSON *node, const cJSON *old, const char *path,
+                      struct causes *causes)
+{
+    for (size_t i = 0; i < schema->rule_count; i++) {
+        const struct cel_rule *rule = schema->rules[i];
+        if (cel_rule_is_transition(rule) && !old)
+            continue;
+        CLEANUP_ERROR struct error *err = NULL;
+        int result = cel_rule_holds(rule, node, old, &err);
+        if (result < 0)
+            causes_add(causes, CAUSE_INVALID, *path ? path : "<nil>", NULL, "rule evaluation error: %s",
+                       error_text(err));
+        else if (!result)
+            report_rule(rule, node, old, path, causes);
+    }
+}
+
+/* The counterpart of item in the old list: by map keys; items of other lists have none. */
+static const cJSON *old_item(const struct schema *schema, const cJSON *old, const cJSON *item)
+{
+    const cJSON *candidate;
+    if (schema->list == SCHEMA_LIST_MAP)
+        cJSON_ArrayForEach (candidate, old)
+            if (same_map_key(schema, candidate, item))
+                return candidate;
+    return NULL;
+}
+
+static void rules_at(const struct schema *schema, const cJSON *node, const cJSON *old, const char *path,
+                     struct causes *causes)
+{
+    schema = schema_follow(schema);
+    if (!schema)
+        return;
+    run_rules(schema, node, old, path, causes);
+    int index = 0;
+    const cJSON *child;
+    cJSON_ArrayForEach (child, node) {
+        if (cJSON_IsArray(node)) {
+            CLEANUP_FREE char *below = join_index(path, index++);
+            rules_at(schema->items, child, old_item(schema, old, child), below, causes);
+        } else if (cJSON_IsObject(node)) {
+            CLEANUP_FREE char *below = join(path, child->string);
+            rules_at(schema_member(schema, child->string), child, json_get(old, child->string), below, causes);
+        }
+    }
+}
+
+void schema_validate(const struct schema *schema, const cJSON *object, const cJSON *old, struct causes *causes)
+{
+    size_t before = causes->count;
+    validate_at(schema, object, "", true, causes);
+    if (causes->count == before)
+        rules_at(schema, object, old, "", causes);
+}
+
+/* --- built-in kinds ------------------------------------------------------------------------------------------- */
+
+static int check_types_at(const struct schema *schema, const cJSON *node, const char *path, bool resource,
+                          struct error **err)
+{
+    schema = schema_follow(schema);
+    if (!schema || cJSON_IsNull(node))
+        return 0;
+    if (!has_type(schema->type, node))
+        return error_set(err, ERROR_INVALID, "json: cannot unmarshal %s into field %s of type %s",
+                         is_number(node) ? "number" : node_type_name(node), path, type_name(schema->type));
+    int index = 0;
+    const cJSON *child;
+    cJSON_ArrayForEach (child, node) {
+        if (resource && is_type_member(child->string))
+            continue;
+        CLEANUP_FREE char *below =
+            cJSON_IsArray(node) ? join_index(path, index++) : join(path, child->string ? child->string : "");
+        const struct schema *below_schema =
+            cJSON_IsArray(node) ? schema->items : schema_member(schema, child->string);
+        int result = check_types_at(below_schema, child, below, false, err);
+        if (result < 0)
+            return result;
+    }
+    return 0;
+}
+
+int schema_check_types(const struct schema *schema, const cJSON *object, struct error **err)
+{
+    return check_types_at(schema, object, "", true, err);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * StatefulSets as objects: defaults, validation, immutability in the words of 1.36 or 1.37. No controller runs them. */
+#include "kubesim/kinds.h"
+
+static void set_if_absent(cJSON *object, const char *key, const char *text)
+{
+    if (!json_get(object, key))
+        json_add_str(object, key, text);
+}
+
+static void strategy_defaults(cJSON *spec)
+{
+    cJSON *strategy = json_ensure_object(spec, "updateStrategy");
+    set_if_absent(strategy, "type", "RollingUpdate");
+    if (!str_equal(json_str(strategy, "type"), "RollingUpdate"))
+        return;
+    cJSON *rolling = json_ensure_object(strategy, "rollingUpdate");
+    if (!json_get(rolling, "partition"))
+        json_add_int64(rolling, "partition", 0);
+}
+
+static void set_defaults(struct call *call, cJSON *object)
+{
+    (void)call;
+    cJSON *spec = json_ensure_object(object, "spec");
+    if (!json_get(spec, "replicas"))
+        json_add_int64(spec, "replicas", 1);
+    if (!json_get(spec, "revisionHistoryLimit"))
+        json_add_int64(spec, "revisionHistoryLimit", 10);
+    set_if_absent(spec, "podManagementPolicy", "OrderedReady");
+    cJSON *retention = json_ensure_object(spec, "persistentVolumeClaimRetentionPolicy");
+    set_if_absent(retention, "whenDeleted", "Retain");
+    set_if_absent(retention, "whenScaled", "Retain");
+    strategy_defaults(spec);
+    pod_spec_set_defaults(json_ensure_object(json_ensure_object(spec, "template"), "spec"), true);
+    cJSON *claim;
+    cJSON_ArrayForEach (claim, json_get(spec, "volumeClaimTemplates")) {
+        json_set_str(claim, "kind", "PersistentVolumeClaim");
+        json_set_str(claim, "apiVersion", "v1");
+        set_if_absent(json_ensure_object(claim, "spec"), "volumeMode", "Filesystem");
+        set_if_absent(json_ensure_object(claim, "status"), "phase", "Pending");
+    }
+}
+
+static void prepare_create(struct call *call, cJSON *object)
+{
+    (void)call;
+    cJSON *status = json_new_object();
+    json_add_int64(status, "replicas", 0);
+    json_add_int64(status, "availableReplicas", 0);
+    json_set_item(object, "status", status);
+}
+
+/* One cause on the whole spec, as 1.36 and older say it. */
+static void validate_as_one(const cJSON *spec, const cJSON *old, struct causes *causes)
+{
+    static const char *const mutable[] = {"replicas",
+                                          "ordinals",
+                                          "template",
+                                          "updateStrategy",
+                                          "revisionHistoryLimit",
+                                          "persistentVolumeClaimRetentionPolicy",
+                                          "minReadySeconds"};
+    CLEANUP_JSON cJSON *levelled = json_copy(spec);
+    for (size_t i = 0; i < ARRAY_SIZE(mutable); i++)
+        tree_copy_member(levelled, old, mutable[i]);
+    if (!json_equal(levelled, old))
+        causes_add(causes, CAUSE_FORBIDDEN, "spec", NULL,
+                   "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
+                   "'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and "
+                   "'minReadySeconds' are forbidden");
+}
+
+/* One cause a field, as 1.37 says it. */
+static void validate_by_field(const cJSON *spec, const cJSON *old, struct causes *causes)
+{
+    static const char *const fixed[] = {"selector", "volumeClaimTemplates", "serviceName", "podManagementPolicy"};
+    for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
+        CLEANUP_FREE char *field = xasprintf("spec.%s", fixed[i]);
+        if (!json_equal(json_get(spec, fixed[i]), json_get(old, fixed[i])))
+            causes_add_node(causes, CAUSE_INVALID, field, json_get(spec, fixed[i]), "field is immutable");
+    }
+}
+
+static void validate_spec(const cJSON *spec, struct causes *causes)
+{
+    CLEANUP_SELECTOR struct selector *selector = NULL;
+    const cJSON *selector_tree = json_get(spec, "selector");
+    const cJSON *labels = json_path(spec, "template", "metadata", "labels", NULL);
+    if (!selector_tree)
+        causes_add(causes, CAUSE_REQUIRED, "spec.selector", NULL, "%s", "");
+    else if (selector_from_tree(selector_tree, &selector, NULL) < 0)
+        causes_add_node(causes, CAUSE_INVALID, "spec.selector", selector_tree, "invalid label selector");
+    else if (!selector_match_labels(selector, labels))
+        causes_add_node(causes, CAUSE_INVALID, "spec.template.metadata.labels", labels,
+                        "`selector` does not match template `labels`");
+    if (json_int64_or(spec, "replicas", 0) < 0)
+        causes_add_node(causes, CAUSE_INVALID, "spec.replicas", json_get(spec, "replicas"),
+                        "must be greater than or equal to 0");
+    const char *strategy = json_path_str(spec, "updateStrategy", "type", NULL);
+    if (str_equal(strategy, "OnDelete") && json_path(spec, "updateStrategy", "rollingUpdate", NULL))
+        causes_add_node(causes, CAUSE_INVALID, "spec.updateStrategy.rollingUpdate",
+                        json_path(spec, "updateStrategy", "rollingUpdate", NULL),
+                        "only allowed for updateStrategy 'RollingUpdate'");
+    pod_spec_validate(json_path(spec, "template", "spec", NULL), "spec.template.spec", causes);
+    const cJSON *restart = json_path(spec, "template", "spec", "restartPolicy", NULL);
+    if (!str_equal(json_path_str(spec, "template", "spec", "restartPolicy", NULL), "Always"))
+        causes_add_node(causes, CAUSE_NOT_SUPPORTED, "spec.template.spec.restartPolicy", restart,
+                        "supported values: \"Always\"");
+}
+
+static void validate(struct call *call, const cJSON *object, const cJSON *old, struct causes *causes)
+{
+    const cJSON *spec = json_get(object, "spec");
+    if (str_equal(call->subresource, "status"))
+        return;
+    validate_spec(spec, causes);
+    if (!old)
+        return;
+    if (call->sim->options.refuse_by_field)
+        validate_by_field(spec, json_get(old, "spec"), causes);
+    else
+        validate_as_one(spec, json_get(old, "spec"), causes);
+}
+
+const struct kind_hooks statefulset_hooks = {
+    .set_defaults = set_defaults, .prepare_create = prepare_create, .validate = validate};
