@@ -38,7 +38,7 @@ PROGRAMS := neoset-controller neoset-audit neosetctl
 PROGRAM_SOURCES := $(PROGRAMS:%=src/cmd/%.c)
 LIBRARY_SOURCES := $(filter-out $(PROGRAM_SOURCES),$(wildcard src/*/*.c))
 KUBESIM_SOURCES := $(filter-out tools/kubesim/main.c,$(wildcard tools/kubesim/*.c))
-TEST_LIBRARY_SOURCES := $(wildcard tests/lib/*.c)
+TEST_LIBRARY_SOURCES := $(wildcard tests/lib/*.c) tests/replay/trace.c
 TEST_SOURCES := $(wildcard tests/unit/*/test_*.c tests/sim/test_*.c tests/power/test_*.c tests/hostile/test_*.c)
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 
@@ -55,6 +55,9 @@ all: $(PROGRAM_FILES) $(BUILD)/replay ## build the programs (default)
 
 .PHONY: tests
 tests: $(TESTS) ## build the tests
+
+# Tests name what they share without a folder.
+$(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests/lib
 
 $(BUILD)/obj/%.o: %.c $(GENERATED)
 	@mkdir -p $(@D)
@@ -82,9 +85,9 @@ $(PROGRAMS:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/obj/src/cmd/%.o $(LIBRARY)
 	$(link)
 $(BUILD)/kubesim: $(call object,tools/kubesim/main.c) $(KUBESIM_LIBRARY) $(LIBRARY)
 	$(link)
-$(BUILD)/replay: $(call object,tests/replay/replay.c) $(LIBRARY)
+$(BUILD)/replay: $(call object,tests/replay/replay.c tests/replay/trace.c) $(LIBRARY)
 	$(link)
-$(TESTS): EXTRA_LIBS := -lcmocka
+$(TESTS): EXTRA_LIBS := -lcmocka -lssl
 $(TESTS): $(BUILD)/%: $(BUILD)/obj/%.o $(TEST_LIBRARY) $(KUBESIM_LIBRARY) $(LIBRARY)
 	$(link)
 

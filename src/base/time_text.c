@@ -40,7 +40,8 @@ static int64_t floor_div(int64_t a, int64_t b)
 static void format(int64_t at_us, bool micros, char text[static TIME_TEXT_SIZE])
 {
     int64_t seconds = floor_div(at_us, US_PER_S);
-    int64_t fraction = at_us - seconds * US_PER_S;
+    int64_t fraction =
+        at_us % US_PER_S + (at_us % US_PER_S < 0 ? US_PER_S : 0); /* seconds * US_PER_S may overflow */
     int64_t days = floor_div(seconds, 86400);
     int64_t rest = seconds - days * 86400;
     int64_t year;

@@ -113,6 +113,8 @@ static int shortest_precision(double value, char *text, size_t size)
     return 16;
 }
 
+/* Go's JSON: an exponent below 1e-6 and from 1e21 on, without a leading zero; else the shortest digits,
+ * filled up with zeros. */
 cJSON *yaml_float_node(double value)
 {
     PRE(isfinite(value));
@@ -120,9 +122,20 @@ cJSON *yaml_float_node(double value)
         return json_new_int64((int64_t)value);
     char text[64];
     int precision = shortest_precision(value, text, sizeof(text));
-    if (fabs(value) >= 1e-6 && fabs(value) < 1e21) {
-        int exponent = atoi(strchr(text, 'e') + 1);
-        snprintf(text, sizeof(text), "%.*f", MAX(0, precision - exponent), value);
+    char *mark = strchr(text, 'e');
+    int exponent = atoi(mark + 1);
+    if (fabs(value) < 1e-6 || fabs(value) >= 1e21) {
+        snprintf(mark, sizeof(text) - (size_t)(mark - text), "e%+d", exponent);
+    } else if (exponent <= precision) {
+        snprintf(text, sizeof(text), "%.*f", precision - exponent, value);
+    } else {
+        char digits[32];
+        size_t length = 0;
+        for (const char *at = text; at < mark; at++)
+            if (*at != '.')
+                digits[length++] = *at;
+        digits[length] = '\0';
+        snprintf(text, sizeof(text), "%s%.*s", digits, exponent - precision, "00000000000000000000");
     }
     return or_die(cJSON_CreateRaw(text));
 }

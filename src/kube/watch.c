@@ -31,7 +31,7 @@
 /* A server that refuses the stream so often in a row may do so because of the version that we ask for. */
 enum { REFUSALS_MAX = 3 };
 
-enum { LINE_MAX_BYTES = 32 * 1024 * 1024, PAGES_MAX = 100000, PAGE_LIMIT = 500 };
+enum { LINE_MAX_BYTES = 32 * 1024 * 1024, LINE_ROOM_KEPT = 64 * 1024, PAGES_MAX = 100000, PAGE_LIMIT = 500 };
 
 struct kube_watch {
     struct kube_client *client;
@@ -49,11 +49,11 @@ struct kube_watch {
     char *reason; /* of the state as it was reported; NULL: none */
     bool reported;
     struct kube_call *call;
-    struct env_timer *timer; /* the next try; or, while a stream has no status line yet, its patience */
+    struct env_timer *timer; /* the next try; or, while there is a stream, our patience with it */
     bool relist;             /* the next try lists */
     unsigned failures;       /* in a row */
     char *version;           /* the stream goes on from here; NULL: list first */
-    bool fresh_connection;   /* after a stall */
+    bool fresh_connection;   /* the last stream fell silent */
     bool bookmarks_seen;     /* this server sends them */
 
     char *list_version;   /* of the list under way, from its first page */
@@ -63,6 +63,7 @@ struct kube_watch {
 
     struct buf line;          /* the beginning of a line whose end has not come */
     int64_t stream_began_us;  /* boot clock; 0: no status line yet */
+    int64_t heard_us;         /* boot clock, of the stream's newest byte */
     bool line_seen;           /* in this stream */
     struct kube_decoded last; /* an ERROR line that ended the stream */
     char *broken;             /* why we gave the page or stream up ourselves; NULL: we did not */
@@ -285,6 +286,21 @@ static void next_page(struct kube_watch *watch)
     schedule(watch, 0);
 }
 
+/* In the middle of a list the next try takes up where this one failed, unless the server does not take the
+ * token. */
+static void after_bad_page(struct kube_watch *watch, const struct kube_answer *answer)
+{
+    /* A token that is older than what the server keeps is ordinary. */
+    if (answer->code != ERROR_GONE || !watch->continue_token)
+        set_stale(watch, "list", answer);
+    if (answer->http >= 400 && answer->http != 429 && (answer->http < 500 || watch->failures >= REFUSALS_MAX))
+        want_list(watch);
+    if (answer->http == 404)
+        schedule(watch, MISSING_RETRY_US);
+    else
+        try_later(watch, answer->retry_after_us);
+}
+
 static void on_page_done(void *context, const struct kube_answer *answer)
 {
     struct kube_watch *watch = context;
@@ -296,21 +312,10 @@ static void on_page_done(void *context, const struct kube_answer *answer)
         try_later(watch, -1);
     } else if (answer->outcome == KUBE_OK && !answer->body_cut) {
         next_page(watch);
-    } else if (answer->code == ERROR_GONE && watch->continue_token) {
-        /* The token is older than what the server keeps: from the beginning. */
-        want_list(watch);
-        try_later(watch, answer->retry_after_us);
     } else {
-        set_stale(watch, "list", answer);
-        watch->fresh_connection = answer->code == ERROR_TIMED_OUT;
-        if (answer->http == 404) {
-            want_list(watch);
-            schedule(watch, MISSING_RETRY_US);
-        } else {
-            /* Also in the middle of a list: its token may still be good. */
-            try_later(watch, answer->retry_after_us);
-        }
+        after_bad_page(watch, answer);
     }
+    list_split_done(&watch->page);
     leave(watch);
 }
 
@@ -332,11 +337,9 @@ static void start_page(struct kube_watch *watch)
         .pool = HTTP_POOL_REQUEST,
         .timeout_us = PAGE_TIMEOUT_US,
         .idle_timeout_us = PAGE_IDLE_US,
-        .fresh_connection = watch->fresh_connection,
         .on_status = on_page_status,
         .on_data = on_page_data,
     };
-    watch->fresh_connection = false;
     watch->call = kube_call_start(watch->client, &request, on_page_done, watch);
 }
 
@@ -390,6 +393,15 @@ static bool on_line(struct kube_watch *watch, const char *line, size_t length)
     return more;
 }
 
+/* One large object must not hold its memory for ever. */
+static void clear_line(struct kube_watch *watch)
+{
+    if (watch->line.room > LINE_ROOM_KEPT)
+        buf_done(&watch->line);
+    else
+        buf_clear(&watch->line);
+}
+
 static bool is_blank(const char *line, size_t length)
 {
     return length == 0 || (length == 1 && line[0] == '\r');
@@ -416,7 +428,7 @@ static bool take_lines(struct kube_watch *watch, const char *bytes, size_t lengt
             return true;
         if (!is_blank(line, line_length) && !on_line(watch, line, line_length))
             return false;
-        buf_clear(&watch->line);
+        clear_line(watch);
         at = newline + 1;
     }
     return true;
@@ -426,18 +438,22 @@ static bool on_stream_data(void *context, const char *bytes, size_t length)
 {
     struct kube_watch *watch = context;
     enter(watch);
+    watch->heard_us = env_boot_us(watch->env);
     bool more = take_lines(watch, bytes, length);
     leave(watch);
     return more;
 }
 
+static void be_patient(struct kube_watch *watch, int64_t wait_us);
+
 static void on_stream_status(void *context)
 {
     struct kube_watch *watch = context;
     enter(watch);
-    env_timer_cancel(watch->env, &watch->timer);
     watch->stream_began_us = env_boot_us(watch->env);
+    watch->heard_us = watch->stream_began_us;
     watch->fresh_connection = false;
+    be_patient(watch, IDLE_US);
     set_state(watch, KUBE_WATCH_FRESH, NULL);
     leave(watch);
 }
@@ -462,24 +478,15 @@ static void after_error_line(struct kube_watch *watch)
     try_later(watch, answer->retry_after_us);
 }
 
-/* The stream was cut, or fell silent. */
+/* The stream was cut. */
 static void after_loss(struct kube_watch *watch, const struct kube_answer *answer, bool lived)
 {
-    bool stalled = answer->code == ERROR_TIMED_OUT;
-    watch->fresh_connection = stalled;
-    /* From a server that sends no bookmarks, silence is no news. */
-    if (!stalled || watch->bookmarks_seen)
-        set_stale(watch, "watch", answer);
-    /* One that does send them, and has not sent a single line, may wait for a version that it never had: its
-     * storage was restored from a backup (measured: 200, and then nothing for ever). */
-    if (stalled && watch->bookmarks_seen && !watch->line_seen)
-        want_list(watch);
+    set_stale(watch, "watch", answer);
     resume(watch, lived);
 }
 
 static void after_refusal(struct kube_watch *watch, const struct kube_answer *answer)
 {
-    watch->fresh_connection = answer->code == ERROR_TIMED_OUT;
     if (answer->code != ERROR_GONE)
         set_stale(watch, "watch", answer);
     /* Too old; the definition is gone; a version that this server does not understand (400, 422, or a 500).
@@ -490,6 +497,11 @@ static void after_refusal(struct kube_watch *watch, const struct kube_answer *an
     try_later(watch, answer->retry_after_us);
 }
 
+static bool has_lived(const struct kube_watch *watch)
+{
+    return watch->stream_began_us > 0 && env_boot_us(watch->env) - watch->stream_began_us >= GOOD_STREAM_US;
+}
+
 static void on_stream_done(void *context, const struct kube_answer *answer)
 {
     struct kube_watch *watch = context;
@@ -497,7 +509,7 @@ static void on_stream_done(void *context, const struct kube_answer *answer)
     watch->call = NULL;
     env_timer_cancel(watch->env, &watch->timer);
     bool answered = watch->stream_began_us > 0;
-    bool lived = answered && env_boot_us(watch->env) - watch->stream_began_us >= GOOD_STREAM_US;
+    bool lived = has_lived(watch);
     if (lived)
         watch->failures = 0;
     if (watch->broken) {
@@ -516,18 +528,47 @@ static void on_stream_done(void *context, const struct kube_answer *answer)
     leave(watch);
 }
 
-/* The request went out, or waits for a connection, and no status line comes. */
+/* Nothing comes any more: this stream is given up, the next one gets a fresh connection, for libcurl would
+ * put it on the frozen one. */
+static void abandon_stream(struct kube_watch *watch)
+{
+    bool answered = watch->stream_began_us > 0;
+    bool lived = has_lived(watch);
+    kube_call_cancel(watch->client, &watch->call);
+    watch->fresh_connection = true;
+    /* From a server that sends no bookmarks, silence is no news. */
+    if (!answered || watch->bookmarks_seen) {
+        give_up(watch, "watch", answered ? "the server has fallen silent" : "the server does not answer");
+        set_state(watch, KUBE_WATCH_STALE, watch->broken);
+    }
+    /* One that does send them, and has not sent a single line, may wait for a version that it never had: its
+     * storage was restored from a backup (measured: 200, and then nothing for ever). */
+    if (answered && watch->bookmarks_seen && !watch->line_seen)
+        want_list(watch);
+    if (lived)
+        watch->failures = 0;
+    resume(watch, lived);
+}
+
 static void on_patience_end(void *context)
 {
     struct kube_watch *watch = context;
+    int64_t idle_us = watch->bookmarks_seen ? IDLE_US : IDLE_WITHOUT_BOOKMARKS_US;
+    int64_t left_us = watch->heard_us + idle_us - env_boot_us(watch->env);
     watch->timer = NULL;
     enter(watch);
-    kube_call_cancel(watch->client, &watch->call);
-    watch->fresh_connection = true;
-    give_up(watch, "watch", "the server does not answer");
-    set_state(watch, KUBE_WATCH_STALE, watch->broken);
-    try_later(watch, -1);
+    if (watch->stream_began_us > 0 && left_us > 0)
+        be_patient(watch, left_us);
+    else
+        abandon_stream(watch);
     leave(watch);
+}
+
+/* Looks again after so long. */
+static void be_patient(struct kube_watch *watch, int64_t wait_us)
+{
+    env_timer_cancel(watch->env, &watch->timer);
+    watch->timer = env_timer_start(watch->env, wait_us, on_patience_end, watch);
 }
 
 static unsigned stream_seconds(struct kube_watch *watch)
@@ -547,17 +588,16 @@ static void start_stream(struct kube_watch *watch)
         .accept = accept(watch, false),
         .pool = HTTP_POOL_WATCH,
         .timeout_us = seconds * US_PER_S + STREAM_GRACE_US,
-        .idle_timeout_us = watch->bookmarks_seen ? IDLE_US : IDLE_WITHOUT_BOOKMARKS_US,
         .fresh_connection = watch->fresh_connection,
         .on_status = on_stream_status,
         .on_data = on_stream_data,
     };
-    buf_clear(&watch->line);
+    clear_line(watch);
     kube_decoded_done(&watch->last);
     watch->stream_began_us = 0;
     watch->line_seen = false;
     watch->call = kube_call_start(watch->client, &request, on_stream_done, watch);
-    watch->timer = env_timer_start(watch->env, STATUS_TIMEOUT_US, on_patience_end, watch);
+    be_patient(watch, STATUS_TIMEOUT_US);
 }
 
 /* --- both

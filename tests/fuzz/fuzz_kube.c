@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * libFuzzer over everything that src/kube reads from outside. FUZZ_MODE chooses: kubeconfig, status, line,
- * list, plugin. */
+ *
+ * What src/kube reads from outside, under libFuzzer; FUZZ_MODE (kubeconfig, status, line, list, plugin)
+ * chooses which. */
 #include "kube/answer.h"
 #include "kube/event.h"
 #include "kube/kubeconfig.h"
@@ -11,7 +12,7 @@
 #include <stdio.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerInitialize(int *count, char ***arguments);
 
 /* A world whose every file is a certificate and a key. */
 static int read_any_file(struct env *env, const char *path, struct buf *ret, struct error **err)
@@ -173,23 +174,30 @@ static void fuzz_plugin(const char *text, size_t length)
     kube_plugin_answer_done(&answer);
 }
 
-static void (*mode)(const char *text, size_t length) = fuzz_kubeconfig;
+typedef void fuzz_mode(const char *text, size_t length);
 
-int LLVMFuzzerInitialize(int *argc, char ***argv)
+static fuzz_mode *mode;
+
+int LLVMFuzzerInitialize(int *count, char ***arguments)
 {
-    (void)argc;
-    (void)argv;
+    (void)count;
+    (void)arguments;
     static const struct {
         const char *name;
-        void (*run)(const char *text, size_t length);
-    } modes[] = {
-        {"kubeconfig", fuzz_kubeconfig}, {"status", fuzz_status}, {"line", fuzz_line}, {"list", fuzz_list},
-        {"plugin", fuzz_plugin},
-    };
-    const char *wanted = getenv("FUZZ_MODE");
-    for (size_t i = 0; wanted && i < ARRAY_SIZE(modes); i++)
-        if (strcmp(wanted, modes[i].name) == 0)
-            mode = modes[i].run;
+        fuzz_mode *mode;
+    } modes[] = {{"kubeconfig", fuzz_kubeconfig},
+                 {"status", fuzz_status},
+                 {"line", fuzz_line},
+                 {"list", fuzz_list},
+                 {"plugin", fuzz_plugin}};
+    const char *name = getenv("FUZZ_MODE");
+    for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
+        if (name && strcmp(name, modes[i].name) == 0)
+            mode = modes[i].mode;
+    if (!mode) {
+        fprintf(stderr, "FUZZ_MODE must be kubeconfig, status, line, list or plugin\n");
+        exit(2);
+    }
     return 0;
 }
 

@@ -266,7 +266,8 @@ static void check_moves(struct fake *fake, const struct step_request *step, cons
     /* Once a pod and target. */
     if (step->kind == STEP_GATE)
         return;
-    CLEANUP_FREE char *line = xasprintf("%s/%s/%s\n", step->uid, target, step_kind_info(step->kind)->text);
+    CLEANUP_FREE char *line =
+        xasprintf("%s/%d/%s\n", step->uid, fake->target_changes, step_kind_info(step->kind)->text);
     if (strstr(fake->patched, line))
         fail_msg("%s: %s a second time for one target", step->name, step_kind_info(step->kind)->text);
     char *all = xasprintf("%s%s", fake->patched, line);
@@ -371,6 +372,9 @@ static void patch_object(struct fake *fake, cJSON *object, const cJSON *body)
     if (json_equal(before, object))
         return;
     cJSON *metadata = json_get(object, "metadata");
+    if (object == fake->set && !str_equal(json_path_str(before, "status", "updateRevisionName", NULL),
+                                          fake_text(fake, "updateRevisionName")))
+        fake->target_changes++;
     const cJSON *old_spec = json_get(before, "spec");
     if (old_spec && !json_equal(old_spec, json_get(object, "spec")))
         json_set_item(metadata, "generation", json_new_int64(json_int64_or(metadata, "generation", 0) + 1));
@@ -700,6 +704,36 @@ static void post_status(struct fake *fake, cJSON *pod)
     put_condition(fake, status, "Ready", ready);
 }
 
+static void start_container(struct fake *fake, cJSON *run, const char *image)
+{
+    bool first = !json_str(run, "id");
+    CLEANUP_FREE char *id = xasprintf("containerd://%lld", (long long)++fake->serial);
+    json_remove(run, "waiting");
+    json_set_str(run, "id", id);
+    json_set_str(run, "image", image);
+    json_set_item(run, "restarts", json_new_int64(first ? 0 : json_int64_or(run, "restarts", 0) + 1));
+    json_set_item(run, "ready", cJSON_CreateBool(false));
+}
+
+/* A container that was ready crashes, and is started again after a while that doubles. */
+static void crash_on(struct fake *fake, cJSON *run, const char *image)
+{
+    int64_t restarts = MIN(json_int64_or(run, "restarts", 0), 5);
+    int64_t waited = json_int64_or(run, "waited", 0) + 1;
+    json_set_item(run, "waited", json_new_int64(waited));
+    if (json_str(run, "waiting")) {
+        if (waited >= 1 << restarts)
+            start_container(fake, run, image);
+        return;
+    }
+    bool ready = json_bool_or(run, "ready", false);
+    json_set_item(run, "ready", cJSON_CreateBool(!ready));
+    if (ready) {
+        json_set_str(run, "waiting", "CrashLoopBackOff");
+        json_set_item(run, "waited", json_new_int64(0));
+    }
+}
+
 /* Behaviour by the image's name: "none" is not there, "unready" never becomes ready, "crash" crashes. */
 static void act(struct fake *fake, cJSON *pod)
 {
@@ -707,26 +741,18 @@ static void act(struct fake *fake, cJSON *pod)
     cJSON_ArrayForEach (container, json_path(pod, "spec", "containers", NULL)) {
         const char *image = json_str(container, "image");
         cJSON *run = json_ensure_object(runtime_of(pod), json_str(container, "name"));
-        const char *asked = json_str(run, "asked");
-        bool crashes = strstr(image, "crash") && json_bool_or(run, "ready", false);
-        if (str_equal(asked, image) && !crashes) {
-            json_set_item(run, "ready",
-                          cJSON_CreateBool(json_str(run, "id") && !json_str(run, "waiting") &&
-                                           !strstr(image, "unready")));
-            continue;
-        }
-        json_set_item(run, "ready", cJSON_CreateBool(false));
+        bool asked = str_equal(json_str(run, "asked"), image);
         json_set_str(run, "asked", image);
-        json_remove(run, "waiting");
         if (strstr(image, "none")) {
+            json_set_item(run, "ready", cJSON_CreateBool(false));
             json_set_str(run, "waiting", "ErrImagePull");
-            continue;
+        } else if (!asked) {
+            start_container(fake, run, image);
+        } else if (strstr(image, "crash")) {
+            crash_on(fake, run, image);
+        } else {
+            json_set_item(run, "ready", cJSON_CreateBool(!strstr(image, "unready")));
         }
-        bool first = !json_str(run, "id");
-        CLEANUP_FREE char *id = xasprintf("containerd://%lld", (long long)++fake->serial);
-        json_set_str(run, "id", id);
-        json_set_str(run, "image", image);
-        json_set_item(run, "restarts", json_new_int64(first ? 0 : json_int64_or(run, "restarts", 0) + 1));
     }
 }
 

@@ -36,7 +36,8 @@ struct fake {
     const char *open_pod;     /* a step of this pod is in doubt */
     bool old_kubelet;         /* reports no observedGeneration */
     char *events;             /* reasons, one a line */
-    char *patched;            /* "uid/target" of each patch and delete, one a line: never twice */
+    int target_changes;       /* so far */
+    char *patched;            /* "uid/change of target/kind" of each patch and delete, one a line: never twice */
 };
 
 /* A set of so many replicas with image, named "db" in "default"; nothing is there yet. */

@@ -517,13 +517,14 @@ static void a_plugin_is_run_once_for_all_that_wait(void **state)
         .result = {.duration_us = 3 * US_PER_S, .output = CREDENTIAL("{\"token\":\"tok\"}")}};
     env_sim_on_child(model->env, run_plugin, &plugin);
     struct kube_client *client = kube_client_make(model->env, config_with_plugin());
-    struct seen seen[3] = {0};
+    struct seen seen[4] = {0};
     get(client, &seen[0]);
     patch(client, &seen[1]);
     struct kube_call *cancelled = get(client, &seen[2]);
     model_expect_none_for(model, 2 * US_PER_S);
     kube_call_cancel(client, &cancelled);
-    for (int i = 0; i < 2; i++) {
+    get(client, &seen[3]);
+    for (int i = 0; i < 3; i++) {
         struct env_sim_call *call = model_next(model);
         assert_string_equal(token_of(call), "Bearer tok");
         model_answer(model, call, 200, "{}");
@@ -536,6 +537,7 @@ static void a_plugin_is_run_once_for_all_that_wait(void **state)
     assert_int_equal(seen[0].count, 1);
     assert_int_equal(seen[1].count, 1);
     assert_int_equal(seen[2].count, 0);
+    assert_int_equal(seen[3].count, 1);
     /* What waited is bounded by its own time. */
     assert_true(model->submitted[1].timeout_us == 7 * US_PER_S);
     kube_client_free(client);

@@ -126,7 +126,7 @@ static void of_several_files_the_first_that_names_an_entry_wins_whole(void **sta
                      "clusters:\n- name: c\n  cluster: {server: 'https://b'}\n"
                      "users:\n- name: u\n  user: {as: second, token: t}\n- name: v\n  user: {token: v}\n"
                      "contexts:\n- name: x\n  context: {cluster: c, user: v, namespace: n}\n"
-                     "- name: y\n  context: {cluster: c, user: v}\n"
+                     "- name: z\n  context: {cluster: c, user: v}\n"
                      "current-context: x\n");
     CLEANUP_KUBE_CONFIG struct kube_config *config = load(env, NULL);
     assert_string_equal(config->server.base_url, "https://b");
@@ -134,7 +134,7 @@ static void of_several_files_the_first_that_names_an_entry_wins_whole(void **sta
     assert_null(config->token);
     assert_string_equal(config->namespace, "default");
     CLEANUP_KUBE_CONFIG struct kube_config *other =
-        load(env, &(struct kube_config_options){.context = "y", .impersonate_user = "carol"});
+        load(env, &(struct kube_config_options){.context = "z", .impersonate_user = "carol"});
     assert_string_equal(other->token, "v");
     assert_string_equal(other->impersonate_user, "carol");
 }
@@ -144,9 +144,9 @@ static void the_first_current_context_wins(void **state)
     struct env *env = *state;
     env_sim_variable_set(env, "KUBECONFIG", "/a:/b");
     put(env, "/b", "server: 'https://b'", "");
-    env_sim_file_put(env, "/a", "current-context: y\ncontexts:\n- name: y\n  context: {cluster: c}\n");
+    env_sim_file_put(env, "/a", "current-context: z\ncontexts:\n- name: z\n  context: {cluster: c}\n");
     CLEANUP_KUBE_CONFIG struct kube_config *config = load(env, NULL);
-    assert_string_equal(config->context_name, "y");
+    assert_string_equal(config->context_name, "z");
 }
 
 static void certificates_come_inline_or_from_files_beside_the_kubeconfig(void **state)

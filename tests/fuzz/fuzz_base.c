@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The parsers of src/base under libFuzzer; FUZZ_MODE (json, yaml, time, duration) chooses which. What is
+ * taken must print and come back as it was. */
+#include "base/json.h"
+#include "base/time_text.h"
+#include "base/yaml.h"
+
+#include <stdio.h>
+
+int LLVMFuzzerInitialize(int *count, char ***arguments);
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
+
+/* A tree prints to text that parses to an equal tree and prints the same. */
+static void check_round_trip(const cJSON *tree)
+{
+    CLEANUP_FREE char *text = json_print(tree);
+    CLEANUP_JSON cJSON *back = NULL;
+    ENSURE(json_parse(text, strlen(text), &back, NULL) == 0);
+    CLEANUP_FREE char *again = json_print(back);
+    ENSURE(strcmp(text, again) == 0);
+    CLEANUP_FREE char *sorted = json_print_sorted(back);
+    ENSURE(strlen(sorted) == strlen(text));
+}
+
+static void fuzz_json(const char *text, size_t length)
+{
+    CLEANUP_JSON cJSON *tree = NULL;
+    CLEANUP_ERROR struct error *err = NULL;
+    if (json_parse(text, length, &tree, &err) < 0) {
+        ENSURE(err && !tree && err->code == ERROR_INVALID);
+        return;
+    }
+    ENSURE(!err && tree);
+    check_round_trip(tree);
+    CLEANUP_JSON cJSON *copy = json_copy(tree);
+    (void)json_equal(tree, copy); /* false where a key is there twice */
+    int64_t number;
+    (void)json_node_int64(tree, &number);
+}
+
+static void fuzz_yaml(const char *text, size_t length)
+{
+    struct yaml_documents documents;
+    CLEANUP_ERROR struct error *err = NULL;
+    if (yaml_parse(text, length, "fuzz", &documents, &err) < 0) {
+        ENSURE(err && strlen(err->text) > 0);
+        return;
+    }
+    ENSURE(!err && documents.count <= YAML_DOCUMENTS_MAX);
+    for (size_t i = 0; i < documents.count; i++) {
+        ENSURE(documents.lines[i] >= 1);
+        ENSURE(i == 0 || documents.lines[i] >= documents.lines[i - 1]);
+        check_round_trip(documents.items[i]);
+    }
+    yaml_documents_done(&documents);
+}
+
+static void fuzz_time(const char *text, size_t length)
+{
+    CLEANUP_FREE char *copy = xstrndup(text, length);
+    int64_t at_us;
+    if (time_parse_rfc3339(copy, &at_us, NULL) < 0)
+        return;
+    char printed[TIME_TEXT_SIZE];
+    int64_t back;
+    time_format_micros(at_us, printed);
+    /* An offset may lead out of the years that have four digits. */
+    if (at_us >= -62167219200LL * US_PER_S && at_us < 253402300800LL * US_PER_S)
+        ENSURE(time_parse_rfc3339(printed, &back, NULL) == 0 && back == at_us);
+}
+
+static void fuzz_duration(const char *text, size_t length)
+{
+    CLEANUP_FREE char *copy = xstrndup(text, length);
+    int64_t us;
+    char printed[TIME_TEXT_SIZE];
+    if (duration_parse(copy, &us, NULL) == 0) {
+        ENSURE(us >= 0);
+        duration_format(us, printed);
+        ENSURE(strlen(printed) <= 12);
+    }
+    if (length >= sizeof(us)) {
+        memcpy(&us, text, sizeof(us));
+        duration_format(us, printed);
+        ENSURE(strlen(printed) <= 12);
+        time_format_micros(us, printed);
+        ENSURE(strlen(printed) == strlen("2026-11-30T07:38:15.123456Z"));
+    }
+}
+
+typedef void fuzz_mode(const char *text, size_t length);
+
+static fuzz_mode *mode;
+
+int LLVMFuzzerInitialize(int *count, char ***arguments)
+{
+    (void)count;
+    (void)arguments;
+    static const struct {
+        const char *name;
+        fuzz_mode *mode;
+    } modes[] = {{"json", fuzz_json}, {"yaml", fuzz_yaml}, {"time", fuzz_time}, {"duration", fuzz_duration}};
+    const char *name = getenv("FUZZ_MODE");
+    for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
+        if (name && strcmp(name, modes[i].name) == 0)
+            mode = modes[i].mode;
+    if (!mode) {
+        fprintf(stderr, "FUZZ_MODE must be json, yaml, time or duration\n");
+        exit(2);
+    }
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
+{
+    mode((const char *)bytes, length);
+    return 0;
+}
