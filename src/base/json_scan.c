@@ -46,8 +46,12 @@ static uint8_t peek(const struct scan *scan)
 
 static void skip_space(struct scan *scan)
 {
-    while (scan->at < scan->length && memchr(" \t\r\n", scan->text[scan->at], 4))
+    for (;;) {
+        uint8_t byte = peek(scan);
+        if (byte != ' ' && byte != '\t' && byte != '\r' && byte != '\n')
+            return;
         scan->at++;
+    }
 }
 
 /* Copies the text up to the present place. */
@@ -75,7 +79,7 @@ static int scan_escape(struct scan *scan, bool first)
 {
     scan->at++;
     if (peek(scan) != 'u') {
-        if (scan->at >= scan->length || !memchr("\"\\/bfnrt", peek(scan), 8))
+        if (peek(scan) == 0 || !strchr("\"\\/bfnrt", peek(scan)))
             return bad(scan, "unknown escape");
         scan->at++;
         return 0;

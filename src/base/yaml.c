@@ -96,13 +96,14 @@ static void measure(const cJSON *node, int height, struct extent *extent)
 
 static void forget_anchors(struct reader *reader)
 {
-    struct anchor *anchor;
-    struct anchor *next;
-    HASH_ITER (hh, reader->anchors, anchor, next) {
-        HASH_DEL(reader->anchors, anchor);
+    struct anchor *anchor = reader->anchors;
+    HASH_CLEAR(hh, reader->anchors);
+    while (anchor) {
+        struct anchor *next = anchor->hh.next;
         json_delete(anchor->node);
         free(anchor->name);
         free(anchor);
+        anchor = next;
     }
 }
 
@@ -271,11 +272,12 @@ struct mapping {
 
 static void forget_members(struct mapping *mapping)
 {
-    struct member *member;
-    struct member *next;
-    HASH_ITER (hh, mapping->members, member, next) {
-        HASH_DEL(mapping->members, member);
+    struct member *member = mapping->members;
+    HASH_CLEAR(hh, mapping->members);
+    while (member) {
+        struct member *next = member->hh.next;
         free(member);
+        member = next;
     }
 }
 
@@ -344,6 +346,7 @@ static int read_key(struct reader *reader, const yaml_event_t *event, char **ret
     int result = read_node(reader, event, &node);
     if (result < 0)
         return result;
+    POST(node);
     if (cJSON_IsString(node)) {
         const char *tag = event->type == YAML_SCALAR_EVENT ? (const char *)event->data.scalar.tag : NULL;
         *ret_merge = event->type == YAML_SCALAR_EVENT && strcmp(node->valuestring, "<<") == 0 &&
@@ -509,7 +512,7 @@ int yaml_parse(const char *text, size_t length, const char *name, struct yaml_do
 int yaml_parse_one(const char *text, size_t length, const char *name, cJSON **ret_tree, struct error **err)
 {
     PRE(ret_tree);
-    struct yaml_documents documents;
+    struct yaml_documents documents = {0};
     int result = yaml_parse(text, length, name, &documents, err);
     if (result < 0)
         return result;

@@ -123,7 +123,7 @@ cJSON *yaml_float_node(double value)
     char text[64];
     int precision = shortest_precision(value, text, sizeof(text));
     char *mark = strchr(text, 'e');
-    int exponent = atoi(mark + 1);
+    int exponent = (int)strtol(mark + 1, NULL, 10);
     if (fabs(value) < 1e-6 || fabs(value) >= 1e21) {
         snprintf(mark, sizeof(text) - (size_t)(mark - text), "e%+d", exponent);
     } else if (exponent <= precision) {
@@ -151,7 +151,7 @@ char *yaml_float_key(const char *text)
     do
         snprintf(digits, sizeof(digits), "%.*e", precision, (double)value);
     while (strtof(digits, NULL) != value && ++precision < 9);
-    int exponent = atoi(strchr(digits, 'e') + 1);
+    int exponent = (int)strtol(strchr(digits, 'e') + 1, NULL, 10);
     if (exponent < -4 || exponent >= 6)
         return xstrdup(digits);
     return xasprintf("%.*f", MAX(0, precision - exponent), (double)value);

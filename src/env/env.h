@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The seam: everything that is not our own memory. Clock, random, HTTP, child process, timer, files, a listener, one
- * worker. Two implementations: env_real_make() (libuv, libcurl multi) and the simulator's with virtual time.
- * One thread calls all of this; callbacks run on that thread, from the loop, never inside the call that started them.
- * Only a job given to env_work runs elsewhere. Nothing here knows Kubernetes or SQLite. */
+ * The seam: everything that is not our own memory. Clock, random, HTTP, child process, timer, files, a
+ * listener, one worker. Two implementations: env_real_make() (libuv, libcurl multi) and the simulator's with
+ * virtual time. One thread calls all of this; callbacks run on that thread, from the loop, never inside the
+ * call that started them. Only a job given to env_work runs elsewhere. Nothing here knows Kubernetes or
+ * SQLite. */
 #pragma once
 
 #include "base/buf.h"
@@ -29,13 +30,14 @@ struct child_result {
     int exit_code;      /* -1: could not be started, was killed by a signal, or ran out of time or output */
     const char *output; /* stdout, NUL-terminated, valid during the callback */
     size_t output_length;
-    const char *errors; /* stderr, NUL-terminated, at most 4 KiB */
+    const char *errors;  /* stderr, NUL-terminated, at most 4 KiB */
     const char *problem; /* a sentence when exit_code is -1, else NULL */
 };
 typedef void env_child_done(void *context, const struct child_result *result);
 
 /* A plain GET on our listener: answer into body (at most its max), return the status. */
-typedef int env_listen_handler(void *context, const char *path, struct buf *body, const char **ret_content_type);
+typedef int env_listen_handler(void *context, const char *path, struct buf *body,
+                               const char **ret_content_type);
 
 struct env_ops {
     void (*free)(struct env *env);
@@ -67,7 +69,8 @@ struct env {
     const struct env_ops *ops;
 };
 
-/* The real world. argv0 and the process environment are used as they are. Never fails but by running out of memory. */
+/* The real world. argv0 and the process environment are used as they are. Never fails but by running out of
+ * memory. */
 struct env *env_real_make(void);
 
 /* Ends everything that is under way without calling its callbacks, then frees. NULL is fine. */
@@ -87,8 +90,10 @@ static inline void env_random(struct env *env, void *bytes, size_t length)
 {
     env->ops->random(env, bytes, length);
 }
-/* Fires once, not before delay_us (0: next turn of the loop). The handle is dead once it fired or was cancelled. */
-static inline struct env_timer *env_timer_start(struct env *env, int64_t delay_us, env_callback *fire, void *context)
+/* Fires once, not before delay_us (0: next turn of the loop). The handle is dead once it fired or was
+ * cancelled. */
+static inline struct env_timer *env_timer_start(struct env *env, int64_t delay_us, env_callback *fire,
+                                                void *context)
 {
     return env->ops->timer_start(env, delay_us, fire, context);
 }
@@ -99,13 +104,15 @@ static inline void env_timer_cancel(struct env *env, struct env_timer **timer)
         env->ops->timer_cancel(*timer);
     *timer = NULL;
 }
-/* Runs job on the one worker, jobs in the order given, then done on the loop. job may block; it shares nothing with
- * the loop but what context hands over. Cannot be cancelled; env_free waits for a running job. */
+/* Runs job on the one worker, jobs in the order given, then done on the loop. job may block; it shares
+ * nothing with the loop but what context hands over. Cannot be cancelled; env_free waits for a running job.
+ */
 static inline void env_work(struct env *env, env_callback *job, env_callback *done, void *context)
 {
     env->ops->work(env, job, done, context);
 }
-/* Starts a request; everything in *request is copied. on_done is called exactly once unless it is cancelled first. */
+/* Starts a request; everything in *request is copied. on_done is called exactly once unless it is cancelled
+ * first. */
 static inline struct env_http *env_http_submit(struct env *env, const struct http_request *request,
                                                const struct http_callbacks *callbacks, void *context)
 {
@@ -118,8 +125,8 @@ static inline void env_http_cancel(struct env *env, struct env_http **http)
         env->ops->http_cancel(*http);
     *http = NULL;
 }
-static inline struct env_child *env_child_start(struct env *env, const struct child_spec *spec, env_child_done *done,
-                                                void *context)
+static inline struct env_child *env_child_start(struct env *env, const struct child_spec *spec,
+                                                env_child_done *done, void *context)
 {
     return env->ops->child_start(env, spec, done, context);
 }
@@ -130,7 +137,8 @@ static inline void env_child_cancel(struct env *env, struct env_child **child)
         env->ops->child_cancel(*child);
     *child = NULL;
 }
-/* Listens on "ADDRESS:PORT" (a literal IP or localhost) for GET until env_free. Bounded: 32 connections, 5 s each. */
+/* Listens on "ADDRESS:PORT" (a literal IP or localhost) for GET until env_free. Bounded: 32 connections, 5 s
+ * each. */
 static inline int env_listen(struct env *env, const char *address, env_listen_handler *handler, void *context,
                              struct error **err)
 {
@@ -142,8 +150,8 @@ static inline int env_read_file(struct env *env, const char *path, struct buf *r
     return env->ops->read_file(env, path, ret, err);
 }
 /* Replaces a file atomically and durably (temporary name, fsync, rename, fsync of the folder). */
-static inline int env_write_file(struct env *env, const char *path, unsigned mode, const void *bytes, size_t length,
-                                 struct error **err)
+static inline int env_write_file(struct env *env, const char *path, unsigned mode, const void *bytes,
+                                 size_t length, struct error **err)
 {
     return env->ops->write_file(env, path, mode, bytes, length, err);
 }

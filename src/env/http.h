@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An HTTP request and its answer, as data. What a write needs that ordinary clients do not give: a hook at the last
- * moment before the bytes leave, a promise that they leave at most once, and the truth about whether they may have
- * left. Never retries by itself. */
+ * An HTTP request and its answer, as data. What a write needs that ordinary clients do not give: a hook at
+ * the last moment before the bytes leave, a promise that they leave at most once, and the truth about whether
+ * they may have left. Never retries by itself. */
 #pragma once
 
 #include "base/error.h"
 
-/* Separate connection pools: a starving watch must not hold up a write, nor either of them a lease renewal. */
+/* Separate connection pools: a starving watch must not hold up a write, nor either of them a lease renewal.
+ */
 enum http_pool { HTTP_POOL_REQUEST, HTTP_POOL_WATCH, HTTP_POOL_LEASE, HTTP_POOL_COUNT };
 
 /* How to reach and trust one server. Owned by the caller, must outlive requests that point to it. */
@@ -16,9 +17,9 @@ struct http_server {
     char *ca_pem;          /* NULL: the system's store */
     char *certificate_pem; /* NULL: none */
     char *key_pem;
-    char *server_name;     /* name to verify and to send as SNI instead of the URL's host; NULL: the URL's */
-    char *proxy_url;       /* NULL: none (the environment's proxy variables are not used) */
-    bool insecure;         /* only because the kubeconfig says so */
+    char *server_name; /* name to verify and to send as SNI instead of the URL's host; NULL: the URL's */
+    char *proxy_url;   /* NULL: none (the environment's proxy variables are not used) */
+    bool insecure;     /* only because the kubeconfig says so */
 };
 
 struct http_header {
@@ -35,11 +36,11 @@ struct http_request {
     const char *body; /* NULL: none */
     size_t body_length;
     enum http_pool pool;
-    int64_t timeout_us;       /* for the whole request; 0: none (watches) */
-    int64_t idle_timeout_us;  /* no byte for so long ends it; 0: none */
-    size_t answer_max;        /* bytes of a buffered body; ignored when on_data is given */
-    bool once;                /* a write: its bytes leave at most once, the body cannot be rewound */
-    bool fresh_connection;    /* do not reuse a pooled connection (after a stall) */
+    int64_t timeout_us;      /* for the whole request; 0: none (watches) */
+    int64_t idle_timeout_us; /* no byte for so long ends it; 0: none */
+    size_t answer_max;       /* bytes of a buffered body; ignored when on_data is given */
+    bool once;               /* a write: its bytes leave at most once, the body cannot be rewound */
+    bool fresh_connection;   /* do not reuse a pooled connection (after a stall) */
 };
 
 enum http_outcome {
@@ -50,24 +51,25 @@ enum http_outcome {
 
 struct http_answer {
     enum http_outcome outcome;
-    int status;             /* 100-599 when ANSWERED, else 0 */
+    int status; /* 100-599 when ANSWERED, else 0 */
     bool body_whole;
-    const char *body;       /* buffered body, NUL-terminated, valid during the callback; "" when streamed */
+    const char *body; /* buffered body, NUL-terminated, valid during the callback; "" when streamed */
     size_t body_length;
     int64_t retry_after_us; /* from Retry-After (seconds or a date); -1: absent */
     const char *audit_id;   /* the Audit-ID header of the answer, or NULL */
     const char *problem;    /* a sentence when not ANSWERED, or when the body is not whole; else NULL */
-    enum error_code code;   /* UNREACHABLE, TIMED_OUT, TOO_LARGE, CANCELLED, UNTRUSTED -> FORBIDDEN ...; NONE when whole */
+    enum error_code
+        code; /* UNREACHABLE, TIMED_OUT, TOO_LARGE, CANCELLED, UNTRUSTED -> FORBIDDEN ...; NONE when whole */
 };
 
 struct http_callbacks {
-    /* Called after the connection stands and before the first byte of the request is written; false: do not send
-     * (the request ends NOT_SENT). Called at most once for a `once` request. NULL: always send. */
+    /* Called after the connection stands and before the first byte of the request is written; false: do not
+     * send (the request ends NOT_SENT). Called at most once for a `once` request. NULL: always send. */
     bool (*before_send)(void *context);
     /* Status line and headers are in (final answer only). Optional. */
     void (*on_status)(void *context, int status);
-    /* Body bytes as they come; when given, nothing is buffered. Only 2xx bodies are streamed; others are buffered.
-     * Return false to end the request. */
+    /* Body bytes as they come; when given, nothing is buffered. Only 2xx bodies are streamed; others are
+     * buffered. Return false to end the request. */
     bool (*on_data)(void *context, const char *bytes, size_t length);
     void (*on_done)(void *context, const struct http_answer *answer);
 };

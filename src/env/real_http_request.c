@@ -82,7 +82,8 @@ static int64_t parse_retry_after(const char *value)
 static void take_status_line(struct env_http *http, const char *line)
 {
     const char *space = strchr(line, ' ');
-    http->status = space ? atoi(space + 1) : 0;
+    long status = space ? strtol(space + 1, NULL, 10) : 0;
+    http->status = status >= 100 && status <= 599 ? (int)status : 0;
     http->retry_after_us = -1;
     str_replace(&http->audit_id, NULL);
 }
@@ -119,8 +120,7 @@ static size_t on_header(char *bytes, size_t size, size_t count, void *context)
         http->retry_after_us = parse_retry_after(value);
     else if ((value = header_value(line, "Audit-Id")) && strlen(value) <= HTTP_AUDIT_ID_MAX)
         str_replace(&http->audit_id, value);
-    if (http->status < 100 || http->status > 599) {
-        http->status = 0;
+    if (http->status == 0) {
         http->stopped = ERROR_INVALID;
         return CURL_WRITEFUNC_ERROR;
     }

@@ -31,7 +31,6 @@ static bool is_allowed(const struct plan *plan, const struct slot *slot)
 
 static void go_on(struct plan *plan)
 {
-    int limit = plan->canary_due ? 1 : plan->spec->budget;
     int used = 0;
     for (size_t i = 0; i < plan->slot_count; i++) {
         const struct slot *slot = &plan->slots[i];
@@ -40,6 +39,7 @@ static void go_on(struct plan *plan)
     for (size_t i = plan->slot_count; i-- > 0;) {
         struct slot *slot = &plan->slots[i];
         bool in_reach = slot->index >= stage_now(plan) || (slot->broken && slot->index >= plan_fence(plan));
+        int limit = plan->canary_due && !slot->broken ? 1 : plan->spec->budget;
         if (!slot->in_range || !has_begun(slot) || !in_reach || used >= limit)
             continue;
         used++;

@@ -104,6 +104,7 @@ void fake_free(struct fake *fake)
     intern_free(fake->pool);
     free(fake->events);
     free(fake->patched);
+    free(fake->last);
     free(fake);
 }
 
@@ -421,6 +422,7 @@ static void do_step(struct fake *fake, struct step_request *step)
     const struct step_kind_info *info = step_kind_info(step->kind);
     CLEANUP_FREE char *key = xasprintf("0123456789abcdef-%lld", (long long)++fake->serial);
     assert_non_null(step->fingerprint);
+    str_replace(&fake->last, step->reason);
     assert_non_null(step->operation_kind);
     count(fake, step);
     if (step->body)
@@ -622,7 +624,7 @@ void fake_settle(struct fake *fake)
         if (fake_turn(fake) == 0 && fake->counts.status_writes == status_writes)
             return;
     }
-    fail_msg("after %d turns there is still something to write", TURNS_MAX);
+    fail_msg("after %d turns there is still something to write: %s", TURNS_MAX, fake->last);
 }
 
 /* --- the kubelet ---------------------------------------------------------------------------------------- */

@@ -36,6 +36,7 @@ struct fake {
     const char *open_pod;     /* a step of this pod is in doubt */
     bool old_kubelet;         /* reports no observedGeneration */
     char *events;             /* reasons, one a line */
+    char *last;               /* the reason of the last step */
     int target_changes;       /* so far */
     char *patched;            /* "uid/change of target/kind" of each patch and delete, one a line: never twice */
 };

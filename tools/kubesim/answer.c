@@ -91,6 +91,15 @@ int refuse_object(struct call *call, const struct kind *kind, const char *name, 
     return refuse_with_details(call, kind, name, http, reason, message);
 }
 
+int refuse_options(struct call *call, const char *kind, const char *field, enum cause_type type, const char *value,
+                   const char *detail)
+{
+    CLEANUP_CAUSES struct causes causes = {0};
+    causes_add(&causes, type, field, value, "%s", detail);
+    struct kind options = {.group = (char *)"meta.k8s.io", .name = (char *)kind};
+    return refuse_invalid(call, &options, "", &causes);
+}
+
 int refuse_bad_request(struct call *call, const char *format, ...)
 {
     va_list args;
@@ -98,6 +107,14 @@ int refuse_bad_request(struct call *call, const char *format, ...)
     CLEANUP_FREE char *message = xvasprintf(format, args);
     va_end(args);
     return refuse(call, 400, "BadRequest", "%s", message);
+}
+
+int refuse_unknown_path(struct call *call)
+{
+    static const char text[] = "404 page not found\n";
+    str_replace(&call->problem, "404 page not found");
+    answer_text(call, 404, "text/plain; charset=utf-8", xstrdup(text), sizeof(text) - 1);
+    return -1;
 }
 
 int refuse_not_modelled(struct call *call, const char *format, ...)
@@ -126,12 +143,34 @@ int refuse_conflict(struct call *call, const struct kind *kind, const char *name
                          resource, name, message);
 }
 
-void refusal_add_cause(struct call *call, const char *reason, const char *message, const char *field)
+/* The Status of the answer, to be changed and given back with answer_tree(). */
+static cJSON *take_status(struct call *call)
 {
     cJSON *status = NULL;
     ENSURE(json_parse(call->response->body, call->response->body_length, &status, NULL) == 0);
     if (!json_get(status, "details"))
         add_details(status, NULL, NULL, NULL);
+    return status;
+}
+
+void refusal_set_kind(struct call *call, const char *kind)
+{
+    cJSON *status = take_status(call);
+    json_set_str(json_get(status, "details"), "kind", kind);
+    answer_tree(call, call->response->status, status);
+}
+
+void refusal_set_retry(struct call *call, int retry_after_s)
+{
+    cJSON *status = take_status(call);
+    json_set_item(json_get(status, "details"), "retryAfterSeconds", json_new_int64(retry_after_s));
+    answer_tree(call, call->response->status, status);
+    call->response->retry_after_s = retry_after_s;
+}
+
+void refusal_add_cause(struct call *call, const char *reason, const char *message, const char *field)
+{
+    cJSON *status = take_status(call);
     cJSON *details = json_get(status, "details");
     cJSON *list = json_get(details, "causes");
     if (!list)
@@ -232,17 +271,27 @@ void causes_done(struct causes *causes)
     causes->count = 0;
 }
 
+static bool is_repeated(const struct causes *causes, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (strcmp(causes->items[i].field, causes->items[index].field) == 0 &&
+            strcmp(causes->items[i].message, causes->items[index].message) == 0)
+            return true;
+    return false;
+}
+
 /* "field: message", or "[a: b, c: d]" when there are several; equal ones are named once. */
 static char *causes_sentence(const struct causes *causes)
 {
     CLEANUP_BUF struct buf text = BUF_INIT(BODY_MAX);
-    if (causes->count > 1)
-        buf_add_char(&text, '[');
-    for (size_t i = 0; i < causes->count; i++)
-        buf_addf(&text, "%s%s: %s", i ? ", " : "", causes->items[i].field, causes->items[i].message);
-    if (causes->count > 1)
-        buf_add_char(&text, ']');
-    return buf_take(&text);
+    size_t named = 0;
+    for (size_t i = 0; i < causes->count; i++) {
+        if (is_repeated(causes, i))
+            continue;
+        buf_addf(&text, "%s%s: %s", named ? ", " : "", causes->items[i].field, causes->items[i].message);
+        named++;
+    }
+    return named > 1 ? xasprintf("[%s]", buf_text(&text)) : buf_take(&text);
 }
 
 int refuse_invalid(struct call *call, const struct kind *kind, const char *name, const struct causes *causes)

@@ -4,6 +4,7 @@
 #include "kubesim/decode.h"
 #include "kubesim/field_set.h"
 #include "kubesim/managed.h"
+#include "kubesim/schema_check.h"
 
 enum { CONFLICTS_MAX = 256 };
 
@@ -13,9 +14,8 @@ static int check_options(struct call *call)
     if (call->sim->options.no_managed_fields)
         return refuse_not_modelled(call, "server-side apply without managedFields (an option of this model)");
     if (!manager || !*manager)
-        return refuse(call, 422, "Invalid",
-                      "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply "
-                      "patch");
+        return refuse_options(call, "PatchOptions", "fieldManager", CAUSE_REQUIRED, NULL,
+                              "is required for apply patch");
     return 0;
 }
 
@@ -43,9 +43,15 @@ static int configured_set(struct call *call, const cJSON *config, cJSON **ret)
 {
     CLEANUP_ERROR struct error *err = NULL;
     if (field_set_of(call->kind->schema, config, true, ret, &err) < 0) {
-        CLEANUP_FREE char *api_version = kind_api_version(call->kind);
-        return refuse(call, 500, "", "failed to create typed patch object (%s/%s; %s, Kind=%s): %s",
-                      call->namespace ? call->namespace : "", call->name, api_version, call->kind->name, error_text(err));
+        const char *namespace = meta_str(config, "namespace");
+        const struct kind *kind = call->kind;
+        return refuse(call, 500, "", "failed to create typed patch object (%s/%s; %s/%s, Kind=%s): %s",
+                      namespace ? namespace : "", call->name, kind->group, kind->version, kind->name, error_text(err));
+    }
+    if (!(call->kind->flags & KIND_CUSTOM) && schema_check_types(call->kind->schema, config, &err) < 0) {
+        json_delete(STEAL(*ret));
+        return refuse(call, 500, "", "failed to convert new object (%s/%s; %s/%s, Kind=%s) to proper version: %s", "",
+                      call->name, call->kind->group, call->kind->version, call->kind->name, error_text(err));
     }
     managed_strip(call, call->kind, *ret);
     return 0;

@@ -42,12 +42,11 @@ static int check_type(struct call *call, const struct kind *kind, cJSON *object)
     const char *api_version = json_str(object, "apiVersion");
     if (kind->flags & KIND_CUSTOM && (!name || !api_version))
         return refuse_bad_request(call, "Object '%s' is missing in the body", name ? "apiVersion" : "Kind");
-    if (api_version && strcmp(api_version, expected) != 0)
-        return refuse_bad_request(call, "the API version in the data (%s) does not match the expected API version (%s)",
-                                  api_version, expected);
-    if (name && strcmp(name, kind->name) != 0)
-        return refuse_bad_request(call, "%s in version \"%s\" cannot be handled as a %s: no kind \"%s\" matches", name,
-                                  kind->version, kind->name, name);
+    if ((api_version && strcmp(api_version, expected) != 0) || (name && strcmp(name, kind->name) != 0))
+        return refuse_bad_request(call, "%s in version \"%s\" cannot be handled as a %s: no kind \"%s\" is registered for "
+                                        "version \"%s\"",
+                                  name ? name : "", api_version ? api_version : "", kind->name, name ? name : "",
+                                  api_version ? api_version : "");
     json_set_str(object, "kind", kind->name);
     json_set_str(object, "apiVersion", expected);
     return 0;
@@ -181,14 +180,17 @@ static void validate_labels(const cJSON *labels, struct causes *causes)
 {
     const cJSON *label;
     cJSON_ArrayForEach (label, labels) {
+        CLEANUP_FREE char *shown = xasprintf("\"%s\"", label->string);
         if (!is_qualified_name(label->string))
-            causes_add_node(causes, CAUSE_INVALID, "metadata.labels", NULL, "\"%s\": name part must consist of "
-                            "alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
-                            "character", label->string);
+            causes_add(causes, CAUSE_INVALID, "metadata.labels", shown,
+                       "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with "
+                       "an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "
+                       "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')");
         if (*label->valuestring && !is_qualified_part(label->valuestring, strlen(label->valuestring)))
             causes_add_node(causes, CAUSE_INVALID, "metadata.labels", label,
                             "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or "
-                            "'.', and must start and end with an alphanumeric character");
+                            "'.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  "
+                            "or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')");
     }
 }
 
@@ -243,10 +245,13 @@ static void validate_name(const struct kind *kind, const char *name, struct caus
     if (role || is_dns_name(name, strlen(name), !label, label ? 63 : 253))
         return;
     CLEANUP_FREE char *shown = xasprintf("\"%s\"", name);
-    causes_add(causes, CAUSE_INVALID, "metadata.name", shown,
-               "a lowercase RFC 1123 %s must consist of lower case alphanumeric characters%s or '-', and must start "
-               "and end with an alphanumeric character",
-               label ? "label" : "subdomain", label ? "" : ", '-' or '.'");
+    causes_add(causes, CAUSE_INVALID, "metadata.name", shown, "%s",
+               label ? "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must "
+                       "start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for "
+                       "validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+                     : "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+                       "and must start and end with an alphanumeric character (e.g. 'example.com', regex used for "
+                       "validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')");
 }
 
 void meta_validate(const struct kind *kind, const cJSON *object, const cJSON *old, struct causes *causes)

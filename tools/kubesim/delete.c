@@ -22,10 +22,9 @@ static int check_propagation(struct call *call, const char *policy)
     if (!policy || strcmp(policy, "Orphan") == 0 || strcmp(policy, "Foreground") == 0 ||
         strcmp(policy, "Background") == 0)
         return 0;
-    return refuse(call, 422, "Invalid",
-                  "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Unsupported value: \"%s\": supported "
-                  "values: \"Foreground\", \"Background\", \"Orphan\", nil",
-                  policy);
+    CLEANUP_FREE char *shown = xasprintf("\"%s\"", policy);
+    return refuse_options(call, "DeleteOptions", "propagationPolicy", CAUSE_NOT_SUPPORTED, shown,
+                          "supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"");
 }
 
 static int options_from_body(struct call *call, struct delete_options *options)
@@ -47,7 +46,8 @@ static int options_from_body(struct call *call, struct delete_options *options)
     const cJSON *dry_run = json_get(tree, "dryRun");
     if (cJSON_GetArraySize(dry_run) > 0) {
         if (!cJSON_IsString(dry_run->child) || strcmp(dry_run->child->valuestring, "All") != 0)
-            return refuse(call, 422, "Invalid", "DeleteOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value");
+            return refuse_options(call, "DeleteOptions", "dryRun", CAUSE_NOT_SUPPORTED, "[\"\"]",
+                                  "supported values: \"All\"");
         call->dry_run = true;
     }
     return check_propagation(call, options->propagation);
@@ -72,6 +72,22 @@ static int read_options(struct call *call, struct delete_options *options)
     return result;
 }
 
+/* Deletes name the kind where other conflicts name the resource. */
+static int refuse_precondition(struct call *call, const struct kind *kind, const char *name, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+static int refuse_precondition(struct call *call, const struct kind *kind, const char *name, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    CLEANUP_FREE char *message = xvasprintf(format, args);
+    va_end(args);
+    CLEANUP_FREE char *qualified = kind_qualified_name(kind);
+    refuse_object(call, kind, name, 409, "Conflict", "Operation cannot be fulfilled on %s \"%s\": %s", qualified, name,
+                  message);
+    refusal_set_kind(call, kind->name);
+    return -1;
+}
+
 static int check_preconditions(struct call *call, const struct kind *kind, const struct object *object,
                                const struct delete_options *options)
 {
@@ -79,12 +95,12 @@ static int check_preconditions(struct call *call, const struct kind *kind, const
     const char *uid = meta_str(object_tree(object), "uid");
     const char *version = meta_str(object_tree(object), "resourceVersion");
     if (options->uid && strcmp(options->uid, uid) != 0)
-        return refuse_conflict(call, kind, name,
+        return refuse_precondition(call, kind, name,
                                "the UID in the precondition (%s) does not match the UID in record (%s). The object "
                                "might have been deleted and then recreated",
                                options->uid, uid);
     if (options->resource_version && strcmp(options->resource_version, version) != 0)
-        return refuse_conflict(call, kind, name,
+        return refuse_precondition(call, kind, name,
                                "the ResourceVersion in the precondition (%s) does not match the ResourceVersion in "
                                "record (%s). The object might have been modified",
                                options->resource_version, version);
@@ -111,16 +127,19 @@ static void set_policy_finalizers(cJSON *object, const char *propagation)
 static void mark_deleting(struct call *call, cJSON *object, int64_t grace_s)
 {
     cJSON *meta = meta_of(object);
+    int64_t at_us = sim_now_us(call->sim) + grace_s * US_PER_S;
     if (meta_is_deleting(object)) {
-        /* Only a shorter grace counts; the deletion's moment moves with it. */
+        /* Only a shorter grace counts; the moment of the deletion moves with it. */
         int64_t present_s = json_int64_or(meta, "deletionGracePeriodSeconds", 0);
         if (grace_s >= present_s)
             return;
+        ENSURE(time_parse_rfc3339(json_str(meta, "deletionTimestamp"), &at_us, NULL) == 0);
+        at_us -= (present_s - grace_s) * US_PER_S;
     } else if (json_int64_or(meta, "generation", 0) > 0) {
         meta_raise_generation(object);
     }
     char text[TIME_TEXT_SIZE];
-    time_format_seconds(sim_now_us(call->sim) + grace_s * US_PER_S, text);
+    time_format_seconds(at_us, text);
     json_set_str(meta, "deletionTimestamp", text);
     json_set_item(meta, "deletionGracePeriodSeconds", json_new_int64(grace_s));
 }
@@ -163,6 +182,8 @@ static struct version *delete_object(struct call *call, struct kind *kind, struc
     set_policy_finalizers(changed, options->propagation);
     bool held = meta_finalizer_count(changed) > 0 || namespace;
     *ret_gone = !held && grace_s == 0;
+    if (*ret_gone && meta_is_deleting(changed))
+        mark_deleting(call, changed, 0);
     if (*ret_gone)
         return remove_object(call, kind, object, STEAL(changed));
     mark_deleting(call, changed, grace_s);

@@ -7,7 +7,7 @@
 
 static int not_found(struct call *call)
 {
-    return refuse(call, 404, "NotFound", "the server could not find the requested resource");
+    return refuse_unknown_path(call);
 }
 
 static void answer_word(struct call *call, const char *word)

@@ -41,7 +41,7 @@ int form_of(struct call *call, enum form *ret)
         at += length;
     }
     return refuse(call, 406, "NotAcceptable",
-                  "only the following media types are accepted: application/json (kubesim writes nothing else)");
+                  "406: Not Acceptable\n\nAvailable representations: application/json, application/json;stream=watch");
 }
 
 cJSON *form_metadata(const cJSON *object)

@@ -189,9 +189,14 @@ int refuse(struct call *call, int http, const char *reason, const char *format, 
 int refuse_object(struct call *call, const struct kind *kind, const char *name, int http, const char *reason,
                   const char *format, ...) __attribute__((format(printf, 6, 7)));
 int refuse_bad_request(struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* What nobody serves: 404, plain text. */
+int refuse_unknown_path(struct call *call);
 int refuse_not_found(struct call *call, const struct kind *kind, const char *name);
 int refuse_conflict(struct call *call, const struct kind *kind, const char *name, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* Status.details.kind, and retryAfterSeconds with the header, of the refusal just made. */
+void refusal_set_kind(struct call *call, const char *kind);
+void refusal_set_retry(struct call *call, int retry_after_s);
 /* What the model does not do: 501, reason NotImplemented, the sentence. */
 int refuse_not_modelled(struct call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Status.details.causes of the refusal just made. */
@@ -232,6 +237,9 @@ void causes_add_node(struct causes *causes, enum cause_type type, const char *fi
                      const char *format, ...) __attribute__((format(printf, 5, 6)));
 void causes_done(struct causes *causes);
 #define CLEANUP_CAUSES __attribute__((cleanup(causes_done)))
+/* 422 about a parameter of the request: "CreateOptions.meta.k8s.io "" is invalid: ...". */
+int refuse_options(struct call *call, const char *kind, const char *field, enum cause_type type, const char *value,
+                   const char *detail);
 /* 422 when there are any, else 0. */
 int refuse_invalid(struct call *call, const struct kind *kind, const char *name, const struct causes *causes);
 

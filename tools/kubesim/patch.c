@@ -27,9 +27,7 @@ static int patch_type_of(struct call *call, enum patch_type *ret)
         return 0;
     }
     return refuse(call, 415, "UnsupportedMediaType",
-                  "the body of the request was in an unknown format - accepted media types include: "
-                  "application/json-patch+json, application/merge-patch+json, %sapplication/apply-patch+yaml",
-                  custom ? "" : "application/strategic-merge-patch+json, ");
+                  "415: Unsupported Media Type");
 }
 
 static int apply_patch(struct call *call, enum patch_type type, cJSON **target)
@@ -37,7 +35,8 @@ static int apply_patch(struct call *call, enum patch_type type, cJSON **target)
     CLEANUP_ERROR struct error *err = NULL;
     const cJSON *patch = call->body;
     if (type != PATCH_JSON && !cJSON_IsObject(patch))
-        return refuse_bad_request(call, "the patch must be an object");
+        return refuse_bad_request(call, "error decoding patch: json: cannot unmarshal array into Go value of type "
+                                        "map[string]interface {}");
     int result = 0;
     if (type == PATCH_MERGE)
         patch_merge(*target, patch);
@@ -49,6 +48,8 @@ static int apply_patch(struct call *call, enum patch_type type, cJSON **target)
         /* Not to be told from a bug: the real answer has no details either. */
         return refuse(call, 422, "Invalid", "the server rejected our request due to an error in our request");
     }
+    if (result < 0 && type == PATCH_STRATEGIC)
+        return refuse(call, 500, "", "%s", error_text(err));
     if (result < 0)
         return refuse_bad_request(call, "%s", error_text(err));
     if (!cJSON_IsObject(*target))

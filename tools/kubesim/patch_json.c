@@ -137,7 +137,7 @@ static int apply_operation(cJSON **target, const cJSON *operation, struct error 
     const char *from = json_str(operation, "from");
     const cJSON *value = json_get(operation, "value");
     if (!name || !pointer)
-        return error_set(err, ERROR_INVALID, "an operation needs op and path");
+        return error_set(err, ERROR_REFUSED, "an operation needs op and path");
     CLEANUP_JSON cJSON *moved = NULL;
     int result;
     if (strcmp(name, "remove") == 0)
@@ -151,7 +151,7 @@ static int apply_operation(cJSON **target, const cJSON *operation, struct error 
         return result < 0 ? result : add(target, pointer, STEAL(copy), err);
     }
     if (!value)
-        return error_set(err, ERROR_INVALID, "the operation %s needs a value", name);
+        return error_set(err, ERROR_REFUSED, "the operation %s needs a value", name);
     if (strcmp(name, "add") == 0)
         return add(target, pointer, json_copy(value), err);
     if (strcmp(name, "replace") == 0)
@@ -160,13 +160,15 @@ static int apply_operation(cJSON **target, const cJSON *operation, struct error 
         return json_equal(find(*target, pointer), value)
                    ? 0
                    : error_set(err, ERROR_REFUSED, "testing value %s failed: test failed", pointer);
-    return error_set(err, ERROR_INVALID, "Unexpected kind: %s", name);
+    return error_set(err, ERROR_REFUSED, "Unexpected kind: %s", name);
 }
 
 int patch_json(cJSON **target, const cJSON *patch, struct error **err)
 {
     if (!cJSON_IsArray(patch))
-        return error_set(err, ERROR_INVALID, "cannot unmarshal object into Go value of type jsonpatch.Patch");
+        return error_set(err, ERROR_INVALID,
+                         "error decoding patch: json: cannot unmarshal object into Go value of type "
+                         "[]handlers.jsonPatchOp");
     if (cJSON_GetArraySize(patch) > PATCH_OPERATIONS_MAX)
         return error_set(err, ERROR_INVALID, "The allowed maximum operations in a JSON patch is %d",
                          PATCH_OPERATIONS_MAX);

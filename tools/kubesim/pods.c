@@ -44,11 +44,41 @@ static void prepare_create(struct call *call, cJSON *object)
     json_set_item(object, "status", status);
 }
 
+static void add_null(cJSON *object, const char *key)
+{
+    if (!json_get(object, key))
+        json_add_item(object, key, cJSON_CreateNull());
+}
+
+/* Members that the server's types always print. */
+static void complete_status(cJSON *status)
+{
+    static const char *const lists[] = {"containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"};
+    cJSON *item;
+    cJSON_ArrayForEach (item, json_get(status, "conditions")) {
+        add_null(item, "lastProbeTime");
+        add_null(item, "lastTransitionTime");
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+        cJSON_ArrayForEach (item, json_get(status, lists[i])) {
+            json_ensure_object(item, "lastState");
+            json_ensure_object(item, "state");
+        }
+    }
+    const char *address = json_str(status, "podIP");
+    if (!address || json_get(status, "podIPs"))
+        return;
+    cJSON *entry = json_new_object();
+    json_add_str(entry, "ip", address);
+    json_append_item(json_add_array(status, "podIPs"), entry);
+}
+
 /* ownerReferences cannot be changed through /status. */
 static void prepare_status(struct call *call, cJSON *object, const cJSON *old)
 {
     (void)call;
     tree_copy_member(meta_of(object), json_get(old, "metadata"), "ownerReferences");
+    complete_status(json_ensure_object(object, "status"));
 }
 
 /* Makes what may change equal to old's, so that what is left must be equal. */

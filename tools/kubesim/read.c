@@ -143,10 +143,10 @@ static int read_continue(struct call *call, const char *token, struct page *page
 
 static int refuse_too_large(struct call *call, long long wanted)
 {
-    refuse(call, 504, "Timeout", "Too large resource version: %lld, current: %lld", wanted,
+    refuse(call, 504, "Timeout", "Timeout: Too large resource version: %lld, current: %lld", wanted,
            (long long)call->sim->resource_version);
     refusal_add_cause(call, "ResourceVersionTooLarge", "Too large resource version", NULL);
-    call->response->retry_after_s = 1;
+    refusal_set_retry(call, 1);
     return -1;
 }
 

@@ -2,6 +2,7 @@
 #include "kubesim/schema_check.h"
 
 #include "kubesim/cel.h"
+#include "kubesim/quantity.h"
 
 #include <math.h>
 
@@ -465,6 +466,10 @@ static int check_types_at(const struct schema *schema, const cJSON *node, const 
     if (!has_type(schema->type, node))
         return error_set(err, ERROR_INVALID, "json: cannot unmarshal %s into field %s of type %s",
                          is_number(node) ? "number" : node_type_name(node), path, type_name(schema->type));
+    struct quantity ignored;
+    if (schema->type == SCHEMA_QUANTITY && !quantity_from_node(node, &ignored))
+        return error_set(err, ERROR_INVALID, "quantities must match the regular expression "
+                         "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'");
     int index = 0;
     const cJSON *child;
     cJSON_ArrayForEach (child, node) {

@@ -49,14 +49,23 @@ const char *verb_name(enum verb verb)
 
 /* --- routing -------------------------------------------------------------------------------------------------- */
 
+static bool group_is_served(const struct call *call)
+{
+    for (size_t i = 0; i < call->sim->kind_count; i++)
+        if (!call->sim->kinds[i]->undefined && strcmp(call->sim->kinds[i]->group, call->group) == 0)
+            return true;
+    return false;
+}
+
 static int refuse_no_resource(struct call *call)
 {
     const char *plural = call->resource ? call->resource : "";
     if (call->group && kind_is_left_out(call->group, plural))
         return refuse_not_modelled(call, "%s%s%s (the real server has it)", plural, *call->group ? "." : "",
                                    call->group);
-    refuse(call, 404, "NotFound", "the server could not find the requested resource");
-    return -1;
+    if (call->group && !group_is_served(call))
+        return refuse_unknown_path(call);
+    return refuse(call, 404, "NotFound", "the server could not find the requested resource");
 }
 
 static int refuse_method(struct call *call)
@@ -115,10 +124,14 @@ static int read_dry_run(struct call *call)
     const char *value = path_parameter(&call->path, "dryRun");
     if (!value || !*value)
         return 0;
-    if (strcmp(value, "All") != 0)
-        return refuse(call, 422, "Invalid",
-                      "Options.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: \"%s\": supported values: \"All\"",
-                      value);
+    if (strcmp(value, "All") != 0) {
+        const char *kind = call->verb == VERB_CREATE   ? "CreateOptions"
+                           : call->verb == VERB_UPDATE ? "UpdateOptions"
+                           : call->verb == VERB_PATCH  ? "PatchOptions"
+                                                       : "DeleteOptions";
+        CLEANUP_FREE char *shown = xasprintf("[\"%s\"]", value);
+        return refuse_options(call, kind, "dryRun", CAUSE_NOT_SUPPORTED, shown, "supported values: \"All\"");
+    }
     call->dry_run = true;
     return 0;
 }

@@ -179,7 +179,9 @@ static int check_parameters(struct call *call, bool *ret_initial)
     const char *match = path_parameter(&call->path, "resourceVersionMatch");
     *ret_initial = path_parameter_true(&call->path, "sendInitialEvents");
     if (from && from[strspn(from, "0123456789")])
-        return refuse_bad_request(call, "invalid resource version \"%s\"", from);
+        return refuse(call, 500, "",
+                      "resourceVersion: Invalid value: \"%s\": strconv.ParseUint: parsing \"%s\": invalid syntax", from,
+                      from);
     if (*ret_initial != (match && *match))
         return refuse(call, 422, "Invalid",
                       "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is "

@@ -124,6 +124,9 @@ static int validate(struct call *call, const struct kind *kind, const cJSON *obj
 {
     CLEANUP_CAUSES struct causes causes = {0};
     meta_validate(kind, object, old, &causes);
+    /* The strategies of the built-in kinds look at the metadata of an update a second time: so each cause comes twice. */
+    if (old && !(kind->flags & KIND_CUSTOM))
+        meta_validate(kind, object, old, &causes);
     if (kind->flags & KIND_CUSTOM)
         schema_validate(kind->schema, object, old, &causes);
     if (kind->hooks && kind->hooks->validate)

@@ -73,7 +73,7 @@ static void exit_codes_are_those_that_scripts_rely_on(void **state)
         {"", 0, NULL},
         {"--help", 0, NULL},
         {"--version", 0, NULL},
-        {"backup FOLDER/copy.db --journal JOURNAL", 1, "exists"},
+        {"backup FOLDER/copy.db --journal JOURNAL", 1, "something already"},
         {"list --journal FOLDER/none.db", 1, "none.db"},
         {"list --journal FOLDER", 1, "FOLDER"},
         {"list --journal /etc/passwd", 1, "not a journal"},
@@ -143,7 +143,7 @@ static void the_journal_may_be_named_by_the_environment(void **state)
     stage->run.environment[3] = "STATE_DIRECTORY=/nowhere";
     assert_int_equal(run(stage, "list")->exit_code, 1);
     assert_non_null(strstr(stage->run.errors, "NEOSET_JOURNAL"));
-    assert_non_null(strstr(stage->run.errors, "/nowhere/journal.db"));
+    assert_non_null(strstr(stage->run.errors, "/nowhere"));
 }
 
 static void help_without_arguments_begins_with_examples(void **state)
