@@ -245,6 +245,12 @@ static int judge(const struct change *change, bool *ret_again, struct error **er
     case JOURNAL_APPLIED:
         return 0;
     case JOURNAL_REJECTED:
+        if (change->refusal == ERROR_FORBIDDEN)
+            return error_set(
+                err, ERROR_FORBIDDEN,
+                "NeoSet %s in namespace %s: you may not patch it (%s): you need the verb patch on "
+                "neosets.apps.neo.io; `kubectl auth can-i patch neosets.apps.neo.io -n %s` tells",
+                change->name, change->server->namespace, change->summary, change->server->namespace);
         return error_set(err, change->refusal, "NeoSet %s in namespace %s: the server refuses: %s",
                          change->name, change->server->namespace, change->summary);
     case JOURNAL_NOT_SENT:
@@ -279,11 +285,14 @@ static int converge(struct change *change, enum ctl_written *ret, struct error *
             pause_for(change, REFUSED_POLL_US);
             continue;
         }
+        /* The gateway appends; whoever drives the turn commits. */
+        journal_commit(change->journal);
         tries++;
         /* An earlier command wanted something else and is in doubt: that is made impossible first. */
         if (r < 0)
             gateway_settle_unwanted(change->gateway, KUBE_NEOSET, set.namespace, set.name);
         was_sent = was_sent || r == 0;
+        journal_commit(change->journal);
         while (!change->is_woken && !change->is_closed && !has_ended(change))
             env_run(change->server->env);
         if (!change->is_closed)

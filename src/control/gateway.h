@@ -41,7 +41,8 @@ void gateway_free(struct gateway *gateway);
 /* Takes request over. 0: accepted (an intent was appended, or an open step in doubt is sent again);
  * -ERROR_CONFLICT: another step is open on this object; -ERROR_REFUSED: not now (journal slow or full, stopping, not
  * leading, server unreachable, horizon after a replaced journal); nothing was appended then. done is called once, from the loop, with an
- * outcome; and before that once with JOURNAL_UNKNOWN each time the step falls in doubt. */
+ * outcome; and before that once with JOURNAL_UNKNOWN each time the step falls in doubt. The intent becomes durable with
+ * the caller's journal_commit(): one for all that a turn submits. */
 int gateway_submit(struct gateway *gateway, struct step_request *request, step_done *done, void *context);
 
 /* A step is open on this object (submitted, under way or in doubt). */
