@@ -18,9 +18,6 @@ struct kube_client {
     struct kube_credential *credential;
     uint64_t cookie;
     struct kube_call *calls;
-    /* A request of this pool timed out: its connections may be frozen, and libcurl would use them again. The
-     * next one gets a fresh connection, which those after it share. */
-    bool stalled[HTTP_POOL_COUNT];
 };
 
 /* waiting for credentials --> under way --> done
@@ -120,8 +117,6 @@ static void on_http_done(void *context, const struct http_answer *http)
     struct kube_call *call = context;
     struct kube_client *client = call->client;
     call->http = NULL;
-    if (http->code == ERROR_TIMED_OUT && !http->body_whole)
-        client->stalled[call->request.pool] = true;
     /* A certificate that is not trusted (any more): its authority may have been replaced in the file. */
     if (http->outcome != HTTP_ANSWERED && http->code == ERROR_FORBIDDEN)
         kube_credential_refused(client->credential, call->identity->generation);
@@ -207,8 +202,6 @@ static void send_request(struct kube_call *call)
     const struct kube_request *request = &call->request;
     size_t header_count;
     CLEANUP_FREE struct http_header *headers = make_headers(call, &header_count);
-    bool fresh = request->fresh_connection || client->stalled[request->pool];
-    client->stalled[request->pool] = false;
     call->streaming = false;
     struct http_request http = {
         .server = &call->identity->server,
@@ -223,7 +216,7 @@ static void send_request(struct kube_call *call)
         .idle_timeout_us = request->idle_timeout_us,
         .answer_max = request->on_data ? ERROR_BODY_MAX : KUBE_ANSWER_MAX,
         .once = request->write,
-        .fresh_connection = fresh,
+        .fresh_connection = request->fresh_connection,
     };
     struct http_callbacks callbacks = {
         .before_send = request->before_send ? on_http_before_send : NULL,

@@ -20,10 +20,10 @@
 #define STREAM_MAX_S 600
 /* The server has ended the stream by then, if it lives. */
 #define STREAM_GRACE_US (30 * US_PER_S)
-/* Bookmarks come about once a minute. A server that was never heard sending one may be silent because nothing
- * happens: longer patience, and no alarm. */
+/* Bookmarks come about once a minute (measured: the first 61 s after the beginning). A server that was never
+ * heard sending one may be silent because nothing happens: the stream is renewed then, and nobody is alarmed.
+ */
 #define IDLE_US (90 * US_PER_S)
-#define IDLE_WITHOUT_BOOKMARKS_US (150 * US_PER_S)
 /* A stream that lived so long proves that the server is well: the back-off begins anew. */
 #define GOOD_STREAM_US (5 * US_PER_S)
 #define MISSING_RETRY_US (5 * US_PER_S)
@@ -444,8 +444,6 @@ static bool on_stream_data(void *context, const char *bytes, size_t length)
     return more;
 }
 
-static void be_patient(struct kube_watch *watch, int64_t wait_us);
-
 static void on_stream_status(void *context)
 {
     struct kube_watch *watch = context;
@@ -453,7 +451,6 @@ static void on_stream_status(void *context)
     watch->stream_began_us = env_boot_us(watch->env);
     watch->heard_us = watch->stream_began_us;
     watch->fresh_connection = false;
-    be_patient(watch, IDLE_US);
     set_state(watch, KUBE_WATCH_FRESH, NULL);
     leave(watch);
 }
@@ -550,11 +547,13 @@ static void abandon_stream(struct kube_watch *watch)
     resume(watch, lived);
 }
 
+static void be_patient(struct kube_watch *watch, int64_t wait_us);
+
+/* No status line has come, or the stream may have fallen silent. */
 static void on_patience_end(void *context)
 {
     struct kube_watch *watch = context;
-    int64_t idle_us = watch->bookmarks_seen ? IDLE_US : IDLE_WITHOUT_BOOKMARKS_US;
-    int64_t left_us = watch->heard_us + idle_us - env_boot_us(watch->env);
+    int64_t left_us = watch->heard_us + IDLE_US - env_boot_us(watch->env);
     watch->timer = NULL;
     enter(watch);
     if (watch->stream_began_us > 0 && left_us > 0)

@@ -286,30 +286,6 @@ static void the_client_may_be_freed_in_done(void **state)
     assert_int_equal(seen.count, 0);
 }
 
-static void after_a_timeout_the_next_request_gets_a_fresh_connection(void **state)
-{
-    struct model *model = *state;
-    struct kube_client *client = kube_client_make(model->env, kube_config_of_url("http://api"));
-    struct seen seen = {0};
-    get(client, &seen);
-    struct env_sim_call *frozen = model_next(model);
-    assert_false(model_how(model)->fresh_connection);
-    env_sim_run_for(model->env, 11 * US_PER_S);
-    assert_int_equal(seen.outcome, KUBE_NO_ANSWER);
-    assert_int_equal(seen.code, ERROR_TIMED_OUT);
-    env_sim_http_cut(frozen);
-    patch(client, &seen); /* another pool */
-    model_answer(model, model_next(model), 200, "{}");
-    assert_false(model_how(model)->fresh_connection);
-    get(client, &seen);
-    model_answer(model, model_next(model), 200, "{}");
-    assert_true(model_how(model)->fresh_connection);
-    get(client, &seen);
-    model_answer(model, model_next(model), 200, "{}");
-    assert_false(model_how(model)->fresh_connection);
-    kube_client_free(client);
-}
-
 /* --- tokens --- */
 
 static const char *token_of(struct env_sim_call *call)
@@ -835,7 +811,6 @@ int main(void)
         TEST(a_write_without_its_permit_ends_the_process),
         TEST(a_cancelled_call_is_not_heard_of),
         TEST(the_client_may_be_freed_in_done),
-        TEST(after_a_timeout_the_next_request_gets_a_fresh_connection),
         TEST(a_token_file_is_read_again_after_a_minute),
         TEST(a_refused_read_is_tried_once_more_with_the_new_token),
         TEST(a_second_refusal_is_reported),

@@ -584,7 +584,6 @@ static void a_stream_that_froze_is_noticed_and_gets_a_fresh_connection(void **st
     assert_false(model_how(owner->model)->fresh_connection);
 }
 
-/* Real servers send a bookmark at the very beginning: then the first stream is held to it, too. */
 static void the_first_stream_is_noticed_to_freeze_as_well(void **state)
 {
     struct owner *owner = *state;
@@ -625,7 +624,7 @@ static void a_quiet_stream_is_no_alarm(void **state)
 {
     struct owner *owner = *state;
     struct env_sim_call *call = stream(owner);
-    env_sim_run_for(owner->model->env, 149 * US_PER_S);
+    env_sim_run_for(owner->model->env, 89 * US_PER_S);
     assert_false(call->client_gone);
     env_sim_run_for(owner->model->env, 2 * US_PER_S);
     assert_true(call->client_gone);
@@ -709,6 +708,28 @@ static void a_server_that_is_down_is_asked_less_and_less(void **state)
     relisted(owner);
     env_sim_http_end(resumed(owner, "20"));
     assert_true(kube_watch_is_fresh(owner->watch));
+}
+
+static void a_stream_that_has_lived_ends_the_back_off(void **state)
+{
+    struct owner *owner = *state;
+    start(owner);
+    for (int i = 0; i < 12; i++)
+        model_answer(owner->model, model_next(owner->model), 503, "");
+    relisted(owner);
+    for (int i = 0; i < 12; i++) {
+        struct env_sim_call *call = resumed(owner, "20");
+        env_sim_run_for(owner->model->env, 6 * US_PER_S);
+        env_sim_http_end(call);
+        int64_t before_us = env_boot_us(owner->model->env);
+        model_answer(owner->model, model_next(owner->model), 503, "");
+        call = model_next(owner->model);
+        assert_true(env_boot_us(owner->model->env) - before_us <= US_PER_S / 4);
+        env_sim_http_begin(call, 200, NULL, 0);
+        env_sim_run_for(owner->model->env, 6 * US_PER_S);
+        env_sim_http_end(call);
+    }
+    env_sim_http_end(resumed(owner, "20"));
 }
 
 static void a_missing_definition_is_waited_for(void **state)
@@ -873,6 +894,7 @@ int main(void)
         TEST(a_stream_outlives_its_time_by_a_little_only),
         TEST(retry_after_is_honoured),
         TEST(a_server_that_is_down_is_asked_less_and_less),
+        TEST(a_stream_that_has_lived_ends_the_back_off),
         TEST(a_missing_definition_is_waited_for),
         TEST(a_definition_that_is_deleted_under_the_watch_is_waited_for),
         TEST(a_missing_permission_is_named),
