@@ -54,7 +54,7 @@ TESTS := $(patsubst %.c,$(BUILD)/%,$(TEST_SOURCES))
 all: $(PROGRAM_FILES) $(BUILD)/replay ## build the programs (default)
 
 .PHONY: tests
-tests: $(TESTS) ## build the tests
+tests: $(TESTS) $(BUILD)/crash-matrix ## build the tests
 
 # Tests name what they share without a folder.
 $(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests/lib
@@ -86,6 +86,8 @@ $(PROGRAMS:%=$(BUILD)/%): $(BUILD)/%: $(BUILD)/obj/src/cmd/%.o $(LIBRARY)
 $(BUILD)/kubesim: $(call object,tools/kubesim/main.c) $(KUBESIM_LIBRARY) $(LIBRARY)
 	$(link)
 $(BUILD)/replay: $(call object,tests/replay/replay.c tests/replay/trace.c) $(LIBRARY)
+	$(link)
+$(BUILD)/crash-matrix: $(call object,$(wildcard tests/process/*.c)) $(LIBRARY)
 	$(link)
 $(TESTS): EXTRA_LIBS := -lcmocka -lssl
 $(TESTS): $(BUILD)/%: $(BUILD)/obj/%.o $(TEST_LIBRARY) $(KUBESIM_LIBRARY) $(LIBRARY)

@@ -76,6 +76,12 @@ static char *cut_reason(const char *reason)
 
 struct batch_row *journal_append_row(struct journal *journal, const struct journal_entry *entry)
 {
+    return journal_append_row_at(journal, entry, journal_mono_us(journal));
+}
+
+struct batch_row *journal_append_row_at(struct journal *journal, const struct journal_entry *entry,
+                                        int64_t mono_us)
+{
     struct journal_entry full = *entry;
     CLEANUP_FREE char *reason = cut_reason(entry->reason);
     if (reason)
@@ -86,7 +92,7 @@ struct batch_row *journal_append_row(struct journal *journal, const struct journ
     full.epoch = journal->epoch;
     full.hash = NULL;
     full.at_us = env_wall_us(journal->env);
-    full.mono_us = entry->mono_us ? entry->mono_us : journal_mono_us(journal);
+    full.mono_us = mono_us;
     if (entry->kind == JOURNAL_BEGIN)
         full.operation = full.seq;
     if (entry->kind == JOURNAL_INTENT)

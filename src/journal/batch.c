@@ -26,6 +26,12 @@ void batch_free(struct batch *batch)
     free(batch);
 }
 
+void batch_clear(struct batch *batch)
+{
+    arena_clear(&batch->arena);
+    batch->count = 0;
+}
+
 size_t batch_count(const struct batch *batch)
 {
     return batch->count;

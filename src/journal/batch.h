@@ -35,6 +35,8 @@ struct batch_row {
 struct batch;
 struct batch *batch_make(void);
 void batch_free(struct batch *batch);
+/* Forgets the rows, keeps the memory for the next ones. */
+void batch_clear(struct batch *batch);
 size_t batch_count(const struct batch *batch);
 /* Memory held, in bytes. */
 size_t batch_bytes(const struct batch *batch);

@@ -9,7 +9,7 @@
 
 #include <utlist.h>
 
-enum { BUSY_RETRY_MS = 20, FULL_RETRY_MS = 1000, FULL_RETRY_MS_MAX = 5000 };
+enum { BUSY_RETRY_MS = 20, FULL_RETRY_MS = 1000, FULL_RETRY_MS_MAX = 5000, SPARE_BYTES_MAX = 1 << 20 };
 #define SOON_US (200 * US_PER_MS)
 
 /* --- what is durable
@@ -78,9 +78,16 @@ int64_t journal_durable_seq(const struct journal *journal)
     return journal->durable_seq;
 }
 
+/* When the oldest commit that is not done was asked for; 0: none is waited for. */
+static int64_t oldest_wanted_us(const struct journal *journal)
+{
+    return journal->flight_since_us ? journal->flight_since_us : journal->wanted_since_us;
+}
+
 int64_t journal_commit_age_us(const struct journal *journal)
 {
-    return journal->wanted_since_us ? env_boot_us(journal->env) - journal->wanted_since_us : 0;
+    int64_t since_us = oldest_wanted_us(journal);
+    return since_us ? env_boot_us(journal->env) - since_us : 0;
 }
 
 /* --- late commits
@@ -94,17 +101,20 @@ static void on_slow(void *context)
     health_changed(journal);
 }
 
-static void begin_watching(struct journal *journal)
+/* Once a commit was asked for, and again for the next when one is done. */
+static void watch_oldest(struct journal *journal)
 {
-    if (journal->wanted_since_us)
+    int64_t since_us = oldest_wanted_us(journal);
+    if (!since_us || journal->slow || journal->is_slow)
         return;
-    journal->wanted_since_us = MAX(env_boot_us(journal->env), (int64_t)1);
-    journal->slow = env_timer_start(journal->env, journal->options.renew_deadline_us / 3, on_slow, journal);
+    int64_t late_us = since_us + journal->options.renew_deadline_us / 3;
+    int64_t left_us = MAX(late_us - env_boot_us(journal->env), (int64_t)0);
+    journal->slow = env_timer_start(journal->env, left_us, on_slow, journal);
 }
 
 static void end_watching(struct journal *journal)
 {
-    journal->wanted_since_us = 0;
+    journal->flight_since_us = 0;
     env_timer_cancel(journal->env, &journal->slow);
     journal->is_slow = false;
 }
@@ -139,21 +149,33 @@ static void run_probe(void *context)
     job->has_ballast = ballast_make(job->store->place->ballast_path);
 }
 
+/* What is pending is the flight from now on. */
+static void take_off(struct journal *journal)
+{
+    journal->flight = journal->pending;
+    journal->flight_since_us = journal->wanted_since_us;
+    journal->wanted_since_us = 0;
+    journal->pending = journal->spare ? STEAL(journal->spare) : batch_make();
+}
+
 /* Moves what is acted on: after OK only. */
 static void note_durable(struct journal *journal)
 {
     const struct store *store = journal->store;
     journal->durable_seq = store->tip_seq;
     memcpy(journal->durable_hash, store->tip_hash, SHA256_SIZE);
-    batch_free(STEAL(journal->flight));
+    batch_free(STEAL(journal->spare));
+    journal->spare = STEAL(journal->flight);
+    batch_clear(journal->spare);
+    if (batch_bytes(journal->spare) > SPARE_BYTES_MAX)
+        batch_free(STEAL(journal->spare));
     int64_t took_us = env_boot_us(journal->env) - journal->given_us;
     journal->commits++;
     journal->commit_us_total += took_us;
     journal->commit_us_max = MAX(journal->commit_us_max, took_us);
     journal->retries = 0;
     end_watching(journal);
-    if (journal->wanted)
-        begin_watching(journal);
+    watch_oldest(journal);
 }
 
 static void on_retry(void *context)
@@ -281,8 +303,7 @@ static void on_probed(void *context)
 static void give_commit(struct journal *journal)
 {
     if (!journal->flight) {
-        journal->flight = journal->pending;
-        journal->pending = batch_make();
+        take_off(journal);
         journal->wanted = false;
         env_timer_cancel(journal->env, &journal->soon);
     }
@@ -316,7 +337,9 @@ void journal_commit(struct journal *journal)
     if (batch_count(journal->pending) == 0 || journal->is_dead)
         return;
     journal->wanted = true;
-    begin_watching(journal);
+    if (!journal->wanted_since_us)
+        journal->wanted_since_us = MAX(env_boot_us(journal->env), (int64_t)1);
+    watch_oldest(journal);
     committer_pump(journal);
 }
 
@@ -340,12 +363,12 @@ int committer_commit_now(struct journal *journal, struct error **err)
 {
     PRE(!hand_is_out(journal->hand));
     if (!journal->flight) {
-        journal->flight = journal->pending;
-        journal->pending = batch_make();
+        take_off(journal);
     } else {
         batch_append_all(journal->flight, &journal->pending);
         journal->pending = batch_make();
     }
+    journal->wanted_since_us = 0;
     if (batch_count(journal->flight) == 0) {
         batch_free(STEAL(journal->flight));
         return 0;

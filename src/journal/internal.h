@@ -75,11 +75,14 @@ struct journal {
 
     struct store *store;
     struct hand *hand;
-    struct batch *pending;   /* appended, not handed over */
-    struct batch *flight;    /* being committed, or to be tried again */
-    bool wanted;             /* pending is to be committed as soon as the worker is free */
-    int64_t wanted_since_us; /* boot clock: when the oldest commit that is not done was asked for; 0: none */
-    int64_t given_us;        /* boot clock: when the flight was handed over */
+    struct batch *pending; /* appended, not handed over */
+    struct batch *flight;  /* being committed, or to be tried again */
+    struct batch *spare;   /* memory of one that is done, or NULL */
+    bool wanted;           /* pending is to be committed as soon as the worker is free */
+    /* Boot clock: when the commit of pending, of the flight was asked for; 0: it was not, there is none. */
+    int64_t wanted_since_us;
+    int64_t flight_since_us;
+    int64_t given_us; /* boot clock: when the flight was handed over */
     struct commit_job commit_job;
     struct checkpoint_job checkpoint_job;
     struct probe_job probe_job;
@@ -112,9 +115,11 @@ struct journal {
     int64_t commit_us_max;
 };
 
-/* append.c: the one way to append; *entry needs kind and what its kind has, the rest is filled in. mono_us
- * only when the caller has read the clock for it. */
+/* append.c: the one way to append; *entry needs kind and what its kind has, the rest is filled in. */
 struct batch_row *journal_append_row(struct journal *journal, const struct journal_entry *entry);
+/* With a reading of the clock (journal_mono_us) that the caller has used already. */
+struct batch_row *journal_append_row_at(struct journal *journal, const struct journal_entry *entry,
+                                        int64_t mono_us);
 int64_t journal_mono_us(const struct journal *journal);
 /* A `checkpoint` entry when one is due. */
 void journal_append_checkpoint(struct journal *journal);

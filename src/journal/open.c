@@ -27,6 +27,7 @@ static void journal_free(struct journal *journal)
         return;
     batch_free(journal->pending);
     batch_free(journal->flight);
+    batch_free(journal->spare);
     open_set_free(journal->open);
     hand_free(journal->hand);
     /* The lock is let go after the file is closed, the look at the header after SQLite's locks are. */
@@ -144,6 +145,7 @@ int journal_open(struct env *env, const struct journal_options *options, struct 
     }
     /* Reserved while there is room; where there is none from the start we live without it. */
     (void)ballast_make(journal->place.ballast_path);
+    committer_pump(journal); /* what an interrupted run left to delete */
     *ret = journal;
     return 0;
 }

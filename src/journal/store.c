@@ -118,15 +118,18 @@ static int open_once(const struct store_options *options, struct store **ret, st
 
 int store_open(const struct store_options *options, struct store **ret, struct error **err)
 {
-    CLEANUP_ERROR struct error *first = NULL;
-    int result = open_once(options, ret, &first);
-    if (result == -ERROR_NO_SPACE && ballast_give_up(options->place->ballast_path))
-        return open_once(options, ret, err);
+    CLEANUP_ERROR struct error *failure = NULL;
+    int result = open_once(options, ret, &failure);
+    if (result == -ERROR_NO_SPACE && ballast_give_up(options->place->ballast_path)) {
+        error_free(STEAL(failure));
+        result = open_once(options, ret, &failure);
+    }
     if (result == -ERROR_NO_SPACE)
-        return error_set(err, ERROR_NO_SPACE, "%s: the disk is full; make room, the journal itself must stay",
-                         error_text(first));
+        return error_set(err, ERROR_NO_SPACE,
+                         "%s: the disk of the journal is full: make room there; the journal itself must stay",
+                         error_text(failure));
     if (result < 0 && err)
-        *err = STEAL(first);
+        *err = STEAL(failure);
     return result;
 }
 

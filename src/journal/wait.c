@@ -61,24 +61,24 @@ int64_t journal_wait_begin(struct journal *journal, int64_t operation, const cha
 static struct batch_row *append_about(struct journal *journal, enum journal_kind kind,
                                       const struct open_wait *wait, const char *reason, const char *outcome)
 {
-    int64_t mono_us = MAX(journal_mono_us(journal), (int64_t)1);
+    int64_t mono_us = journal_mono_us(journal);
     int64_t spent_us = spent_at(wait, mono_us);
     CLEANUP_JSON cJSON *outcome_json = outcome ? json_new_str(outcome) : NULL;
     CLEANUP_FREE char *outcome_text = outcome ? json_print(outcome_json) : NULL;
     CLEANUP_FREE char *detail =
         xasprintf("{\"wait\":%lld,\"spent_us\":%lld%s%s}", (long long)wait->seq, (long long)spent_us,
                   outcome ? ",\"outcome\":" : "", outcome ? outcome_text : "");
-    struct batch_row *row = journal_append_row(journal, &(struct journal_entry){
-                                                            .kind = kind,
-                                                            .operation = wait->operation,
-                                                            .action = wait->action,
-                                                            .object = wait->object,
-                                                            .namespace = wait->namespace,
-                                                            .name = wait->name,
-                                                            .mono_us = mono_us,
-                                                            .reason = reason,
-                                                            .detail = detail,
-                                                        });
+    struct journal_entry entry = {
+        .kind = kind,
+        .operation = wait->operation,
+        .action = wait->action,
+        .object = wait->object,
+        .namespace = wait->namespace,
+        .name = wait->name,
+        .reason = reason,
+        .detail = detail,
+    };
+    struct batch_row *row = journal_append_row_at(journal, &entry, mono_us);
     row->effect.wait = wait->seq;
     row->effect.spent_us = spent_us;
     return row;

@@ -191,6 +191,19 @@ void fake_delete_pod(struct fake *fake, const char *name)
     touch(fake, pod);
 }
 
+void fake_lose_status(struct fake *fake)
+{
+    json_remove(fake->set, "status");
+    touch(fake, fake->set);
+}
+
+void fake_delete_revision(struct fake *fake, unsigned index)
+{
+    int count = cJSON_GetArraySize(fake->revisions);
+    if (count > 0)
+        json_delete(cJSON_DetachItemFromArray(fake->revisions, (int)(index % (unsigned)count)));
+}
+
 const char *fake_text(const struct fake *fake, const char *key)
 {
     return json_path_str(fake->set, "status", key, NULL);
@@ -213,12 +226,17 @@ static int replicas_of(const struct fake *fake)
     return (int)json_int64_or(json_get(fake->set, "spec"), "replicas", 1);
 }
 
-static int index_of(const char *pod)
+static int ordinal_of(const char *pod)
 {
     size_t length = 0;
     int ordinal = -1;
     assert_true(neoset_split_pod_name(pod, &length, &ordinal));
     return ordinal;
+}
+
+static int start_of(const struct fake *fake)
+{
+    return (int)json_int64_or(json_path(fake->set, "spec", "ordinals", NULL), "start", 0);
 }
 
 static int fence_of(const struct fake *fake)
@@ -248,23 +266,51 @@ static int serving(const struct fake *fake)
     const cJSON *pod = NULL;
     cJSON_ArrayForEach (pod, fake->pods) {
         const char *name = json_path_str(pod, "metadata", "name", NULL);
-        count += is_true(pod, "Ready") && !is_deleting(pod) && index_of(name) < replicas_of(fake);
+        count += is_true(pod, "Ready") && !is_deleting(pod) &&
+                 ordinal_of(name) < start_of(fake) + replicas_of(fake);
     }
     return count;
+}
+
+/* Of the ordinals that were moved to the target, or are on the way, those that do not serve; but for one. */
+static int moved_and_down(const struct fake *fake, const char *but)
+{
+    const char *target = fake_text(fake, "updateRevisionName");
+    int down = 0;
+    for (int i = start_of(fake); i < start_of(fake) + replicas_of(fake); i++) {
+        CLEANUP_FREE char *name = xasprintf("db-%d", i);
+        const cJSON *pod = fake_pod(fake, name);
+        bool moved = list_has(fake, "leftStableOrdinals", i) && !str_equal(name, but);
+        bool draining = pod && str_equal(json_str(condition(pod, NEOSET_GATE), "status"), "False");
+        bool there = pod && (str_equal(label(pod), target) || draining || is_deleting(pod));
+        down += moved && (!pod || (there && !is_true(pod, "Ready")));
+    }
+    return down;
 }
 
 /* A write that moves a pod to the target: what is stored allows it, and enough pods are left. */
 static void check_moves(struct fake *fake, const struct step_request *step, const cJSON *pod)
 {
     const char *target = fake_text(fake, "updateRevisionName");
-    int ordinal = index_of(step->name);
+    int ordinal = ordinal_of(step->name);
     assert_string_not_equal(label(pod), target);
-    assert_true(ordinal >= fence_of(fake));
+    assert_true(ordinal - start_of(fake) >= fence_of(fake));
     assert_true(list_has(fake, "leftStableOrdinals", ordinal));
     assert_false(json_bool_or(json_path(fake->set, "spec", "updateStrategy", NULL), "pause", false));
-    if (is_true(pod, "Ready") && step->lowers_availability && step->kind != STEP_UPDATE_IN_PLACE)
-        assert_true(serving(fake) - 1 >= replicas_of(fake) - budget_of(fake));
-    /* Once a pod and target. */
+    bool begins =
+        is_true(pod, "Ready") && !str_equal(json_str(condition(pod, NEOSET_GATE), "status"), "False");
+    if (begins && step->lowers_availability && serving(fake) - 1 < replicas_of(fake) - budget_of(fake))
+        fail_msg("%s: only %d pods serve, and there must be %d", step->reason, serving(fake),
+                 replicas_of(fake) - budget_of(fake));
+    if (begins && step->lowers_availability && moved_and_down(fake, step->name) >= budget_of(fake))
+        fail_msg("%s: %d moved pods are down already", step->reason, moved_and_down(fake, step->name));
+    bool done = list_has(fake, "doneOrdinals", ordinal);
+    assert_false(done);
+}
+
+/* Once a pod and change of target. */
+static void check_once(struct fake *fake, const struct step_request *step)
+{
     if (step->kind == STEP_GATE)
         return;
     CLEANUP_FREE char *line =
@@ -288,9 +334,10 @@ static bool is_move(const struct step_request *step)
 static void check_create(struct fake *fake, const struct step_request *step)
 {
     assert_null(find(fake->pods, step->name));
-    int ordinal = index_of(step->name);
+    int ordinal = ordinal_of(step->name);
     bool proven = json_bool_or(json_get(fake->set, "status"), "currentRevisionProven", false);
-    bool target = ordinal >= fence_of(fake) && (!proven || list_has(fake, "leftStableOrdinals", ordinal));
+    bool target = ordinal - start_of(fake) >= fence_of(fake) &&
+                  (!proven || list_has(fake, "leftStableOrdinals", ordinal));
     assert_string_equal(label(step->body),
                         fake_text(fake, target ? "updateRevisionName" : "currentRevisionName"));
     assert_int_equal(is_true(step->body, NEOSET_GATE), 0);
@@ -446,6 +493,8 @@ static void do_step(struct fake *fake, struct step_request *step)
         tell(fake, step, JOURNAL_REJECTED, fake->refuse_patches);
         return;
     }
+    if (is_move(step))
+        check_once(fake, step);
     if (step->kind == STEP_DELETE)
         delete_object(fake, step->resource, object);
     else
@@ -773,7 +822,7 @@ void fake_sync(struct fake *fake)
     while (pod && !fake->no_kubelet) {
         cJSON *next = pod->next;
         if (is_deleting(pod)) {
-            neoset_forget_pod(fake->memory, index_of(json_path_str(pod, "metadata", "name", NULL)));
+            neoset_forget_pod(fake->memory, ordinal_of(json_path_str(pod, "metadata", "name", NULL)));
             json_delete(cJSON_DetachItemViaPointer(fake->pods, pod));
         } else {
             sync_pod(fake, pod);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "neoset/plan.h"
+#include "neoset/revision.h"
 
 enum { FAKE_PODS_MAX = 64 };
 
@@ -38,7 +39,7 @@ struct fake {
     char *events;             /* reasons, one a line */
     char *last;               /* the reason of the last step */
     int target_changes;       /* so far */
-    char *patched;            /* "uid/change of target/kind" of each patch and delete, one a line: never twice */
+    char *patched; /* "uid/change of target/kind" of each patch and delete, one a line: never twice */
 };
 
 /* A set of so many replicas with image, named "db" in "default"; nothing is there yet. */
@@ -57,6 +58,9 @@ void fake_pause(struct fake *fake, bool pause);
 /* The set's memory is lost, as with a restart. */
 void fake_restart(struct fake *fake);
 void fake_delete_pod(struct fake *fake, const char *name);
+/* Someone removed the whole status; someone deleted one of the revisions (index modulo their number). */
+void fake_lose_status(struct fake *fake);
+void fake_delete_revision(struct fake *fake, unsigned index);
 cJSON *fake_pod(const struct fake *fake, const char *name);
 const char *fake_image(const struct fake *fake, const char *pod);
 const char *fake_revision(const struct fake *fake, const char *pod);

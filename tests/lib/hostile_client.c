@@ -87,3 +87,62 @@ struct http_request heard_get(const struct http_server *server)
     return (struct http_request){
         .server = server, .method = "GET", .path = "/x", .timeout_us = 10000000, .answer_max = 1 << 20};
 }
+
+void hostile_scene_begin(struct hostile_scene *scene, const struct hostile_options *options)
+{
+    static const char body[] = "{\"a\":1}";
+    scene->env = env_real_make();
+    scene->server = hostile_start(options);
+    scene->target = (struct http_server){.base_url = hostile_url(scene->server)};
+    scene->get = heard_get(&scene->target);
+    scene->post = scene->get;
+    scene->post.method = "POST";
+    scene->post.body = body;
+    scene->post.body_length = strlen(body);
+    scene->post.once = true;
+}
+
+void hostile_scene_end(struct hostile_scene *scene)
+{
+    env_free(scene->env);
+    hostile_stop(scene->server);
+    http_server_done(&scene->target);
+}
+
+size_t hostile_scene_requests(struct hostile_scene *scene, const char *method)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < hostile_request_count(scene->server); i++) {
+        CLEANUP_FREE char *text = hostile_request(scene->server, i);
+        count += str_starts_with(text, method);
+    }
+    return count;
+}
+
+void hostile_serve_ok(struct hostile_connection *connection, void *context)
+{
+    (void)context;
+    while (hostile_read_request(connection))
+        if (!hostile_answer(connection, 200, "{}"))
+            return;
+}
+
+void hostile_serve_text(struct hostile_connection *connection, void *context)
+{
+    while (hostile_read_request(connection))
+        if (!hostile_send_text(connection, context))
+            return;
+}
+
+void hostile_serve_text_once(struct hostile_connection *connection, void *context)
+{
+    if (hostile_read_request(connection))
+        hostile_send_text(connection, context);
+}
+
+void hostile_serve_nothing(struct hostile_connection *connection, void *context)
+{
+    (void)context;
+    if (hostile_read_request(connection))
+        hostile_wait_for_close(connection);
+}

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "env/env.h"
+#include "hostile_server.h"
 
 /* What one request was told. */
 struct heard {
@@ -39,3 +40,25 @@ void heard_ask(struct heard *heard, const struct http_request *request);
 void heard_wait(struct env *env, size_t *left);
 /* A GET of /x with a timeout of 10 s and 1 MiB. */
 struct http_request heard_get(const struct http_server *server);
+
+/* One server and one environment a test. */
+struct hostile_scene {
+    struct env *env;
+    struct hostile_server *server;
+    struct http_server target; /* trusts nobody in particular */
+    struct http_request get;   /* heard_get() of it */
+    struct http_request post;  /* the same as a `once` POST with a small JSON body */
+};
+void hostile_scene_begin(struct hostile_scene *scene, const struct hostile_options *options);
+/* Env and server may have been ended (and set to NULL) before. */
+void hostile_scene_end(struct hostile_scene *scene);
+/* How many requests that begin with method the server got. */
+size_t hostile_scene_requests(struct hostile_scene *scene, const char *method);
+
+/* Serving functions: 200 "{}" to each request; the text that context points to as the answer to each; the
+ * same to one, then close. */
+void hostile_serve_ok(struct hostile_connection *connection, void *context);
+void hostile_serve_text(struct hostile_connection *connection, void *context);
+void hostile_serve_text_once(struct hostile_connection *connection, void *context);
+/* Reads one request and says nothing. */
+void hostile_serve_nothing(struct hostile_connection *connection, void *context);

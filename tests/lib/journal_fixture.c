@@ -118,7 +118,8 @@ int64_t journal_fixture_intent_with_body(struct journal_fixture *fixture, int64_
 
 int64_t journal_fixture_intent(struct journal_fixture *fixture, int64_t operation, const char *pod)
 {
-    return journal_fixture_intent_with_body(fixture, operation, pod, "{\"spec\":{\"image\":\"mysql:8.1\"}}", true);
+    return journal_fixture_intent_with_body(fixture, operation, pod, "{\"spec\":{\"image\":\"mysql:8.1\"}}",
+                                            true);
 }
 
 int64_t journal_fixture_outcome(struct journal_fixture *fixture, enum journal_kind kind, int64_t step)
@@ -128,8 +129,9 @@ int64_t journal_fixture_outcome(struct journal_fixture *fixture, enum journal_ki
 
 int64_t journal_fixture_end(struct journal_fixture *fixture, int64_t operation, const char *outcome)
 {
-    return journal_append(fixture->journal,
-                          &(struct journal_entry){.kind = JOURNAL_END, .operation = operation, .action = outcome});
+    return journal_append(
+        fixture->journal,
+        &(struct journal_entry){.kind = JOURNAL_END, .operation = operation, .action = outcome});
 }
 
 int64_t journal_fixture_note(struct journal_fixture *fixture, const char *reason)
@@ -175,5 +177,10 @@ const char *journal_fixture_sql(const char *path, const char *sql)
         fprintf(stderr, "%s: %s\n", sql, answer);
         abort();
     }
+    return answer;
+}
+
+const char *journal_fixture_sql_words(void)
+{
     return answer;
 }

@@ -39,8 +39,9 @@ int64_t journal_fixture_outcome(struct journal_fixture *fixture, enum journal_ki
 int64_t journal_fixture_end(struct journal_fixture *fixture, int64_t operation, const char *outcome);
 int64_t journal_fixture_note(struct journal_fixture *fixture, const char *reason);
 
-/* Runs sql on the closed or open file through a connection of its own; must succeed. writable without any of our
- * settings: as a stranger would. Returns the first column of the first row, or "" (static storage). */
+/* Runs sql on the closed or open file through a connection of its own; must succeed. writable without any of
+ * our settings: as a stranger would. Returns the first column of the first row, or "" (static storage). */
 const char *journal_fixture_sql(const char *path, const char *sql);
-/* The same; the extended result code. */
+/* The same; the extended result code, and what SQLite said of it. */
 int journal_fixture_sql_code(const char *path, const char *sql);
+const char *journal_fixture_sql_words(void);

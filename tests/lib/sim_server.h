@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * kubesim with its kubelet as the server of a simulated world: every request of every process goes to it, in virtual
+ * time; watches stream, faults hold and lose. It has a process of its own in the world, so that it outlives those that
+ * talk to it. */
+#pragma once
+
+#include "env_sim.h"
+
+#include "base/json.h"
+#include "kubesim/kubelet_attach.h"
+#include "kubesim/kubesim.h"
+
+struct sim_server;
+
+/* kubelet NULL: nobody runs the pods. Installs itself as the world's server. */
+struct sim_server *sim_server_make(struct env *world, const struct kubelet_options *kubelet);
+/* Its process ends with it. */
+void sim_server_free(struct sim_server *server);
+struct kubesim *sim_server_kubesim(struct sim_server *server);
+
+/* A request of a person, answered at once and never hit by a fault. body: JSON or NULL. The answer's body is the
+ * caller's, NULL when it is none. */
+int sim_server_ask(struct sim_server *server, const char *method, const char *path, const char *content_type,
+                   const char *body, cJSON **ret_body);
+/* The object at path, or NULL; the caller's. */
+cJSON *sim_server_get(struct sim_server *server, const char *path);
+/* POSTs each document of a file of manifests (definitions, NeoSets); must succeed. */
+void sim_server_apply_file(struct sim_server *server, const char *path);
+
+/* A write that the server accepted. */
+struct sim_write {
+    char *audit_id;
+    char *verb;
+    char *path; /* with its query */
+    int status;
+    int64_t at_us;
+};
+/* All writes that were answered 2xx, in order; a dry run is none. */
+size_t sim_server_write_count(const struct sim_server *server);
+const struct sim_write *sim_server_write(const struct sim_server *server, size_t index);
