@@ -161,9 +161,13 @@ static void watch_state(void *context, enum kube_watch_state state, const char *
     struct watched *watched = context;
     bool was_fresh = watched->fresh;
     watched->fresh = state == KUBE_WATCH_FRESH;
-    str_replace(&watched->trouble, reason);
-    if (reason)
-        report_once(watched->controller, REPORT_WARNING, reason);
+    if (reason && !str_equal(watched->trouble, reason))
+        controller_report(watched->controller, REPORT_WARNING, NULL, "%s", reason);
+    if (watched->fresh && watched->trouble)
+        controller_report(watched->controller, REPORT_INFO, NULL, "watching %s again",
+                          kube_resource_info(watched->resource)->plural);
+    if (reason || watched->fresh)
+        str_replace(&watched->trouble, reason);
     if (watched->fresh != was_fresh)
         controller_wake_all(watched->controller);
 }

@@ -107,15 +107,19 @@ static void create_pod(struct plan *plan, const struct slot *slot)
     plan_say(plan, SAY_CREATING, "%s is being created.", name);
 }
 
-/* Every lower ordinal is available; a lost pod does not wait for one that is down only because we update it.
+/* Every lower ordinal is available. A lost pod does not wait for one that is down only because we update it;
+ * and one that we took down ourselves does not wait for a broken one, which is mended only when this one is up.
  */
 static bool is_its_turn(struct plan *plan, const struct slot *slot)
 {
     bool lost = is_lost(plan, slot);
+    bool taken_down = plan->active && ordinals_has(&plan->now.left, slot->ordinal);
     for (const struct slot *below = plan->slots; below < slot; below++) {
         if (!below->in_range || below->available)
             continue;
         if (lost && plan->active && ordinals_has(&plan->now.left, below->ordinal))
+            continue;
+        if (taken_down && below->broken)
             continue;
         CLEANUP_FREE char *name = slot_name(plan, slot), *waited = slot_name(plan, below);
         plan_say(plan, SAY_CREATING, "%s is created once %s is available.", name, waited);

@@ -126,11 +126,16 @@ static void drop_outside(const struct plan *plan, struct ordinals *list)
     }
 }
 
+/* An ordinal whose pod came back on something else (its fence was raised meanwhile) is to be done again. */
 static void note_done(struct plan *plan)
 {
     for (size_t i = 0; i < plan->slot_count; i++) {
         const struct slot *slot = &plan->slots[i];
-        if (slot->in_range && slot->available && is_on(slot, plan->next.target))
+        if (!slot->in_range || !slot->ours)
+            continue;
+        if (!is_on(slot, plan->next.target))
+            ordinals_remove(&plan->next.done, slot->ordinal);
+        else if (slot->available)
             ordinals_add(&plan->next.done, slot->ordinal);
     }
 }

@@ -298,7 +298,7 @@ static void note_refusal(struct neoset_memory *memory, const struct step_outcome
     if (!str_equal(refusal->fingerprint, outcome->fingerprint))
         refusal->count = 0;
     refusal->kind = outcome->step_kind;
-    refusal->http = outcome->http;
+    refusal->http = outcome->kind == JOURNAL_OVERTAKEN ? 409 : outcome->http;
     str_replace(&refusal->fingerprint, outcome->fingerprint);
     str_replace(&refusal->words, outcome->summary ? outcome->summary : "");
     str_replace(&refusal->reason, outcome->reason ? outcome->reason : "");
@@ -345,13 +345,20 @@ void neoset_note_outcome(struct neoset_memory *memory, const struct step_outcome
     const struct kube_ref *target = &outcome->target;
     if (!target->name)
         return;
-    if (outcome->kind == JOURNAL_REJECTED) {
+    bool creates = outcome->step_kind == STEP_CREATE_POD || outcome->step_kind == STEP_CREATE_CLAIM ||
+                   outcome->step_kind == STEP_CREATE_REVISION;
+    /* A create that was overtaken found its name taken: asking again at once would be answered the same way.
+     */
+    if (outcome->kind == JOURNAL_REJECTED || (outcome->kind == JOURNAL_OVERTAKEN && creates)) {
         note_refusal(memory, outcome, boot_us);
         return;
     }
     if (outcome->kind != JOURNAL_APPLIED)
         return;
-    drop_refusal(memory, target->resource, target->name);
+    /* Another kind of write that is accepted makes nothing good. */
+    const struct refusal *refusal = neoset_memory_refusal(memory, target->resource, target->name);
+    if (refusal && refusal->kind == outcome->step_kind)
+        drop_refusal(memory, target->resource, target->name);
     size_t length = 0;
     int ordinal = 0;
     if (outcome->step_kind == STEP_DELETE && target->resource == KUBE_POD &&

@@ -91,7 +91,9 @@ struct neoset_wait {
 };
 
 struct neoset_operation_end {
-    const char *kind;    /* static: "rollout", "scale", "repair", "create" */
+    bool before_steps; /* superseded: to be ended before this turn's steps are submitted, which belong to the
+                          next */
+    const char *kind;  /* static: "rollout", "scale", "repair", "create" */
     const char *outcome; /* static: "completed", "superseded", "cancelled" */
     char *reason;
 };

@@ -7,6 +7,7 @@
 #include "base/time_text.h"
 
 static const char wait_ready[] = "ready";
+#define UNTOLD_US (30 * US_PER_S)
 
 /* readinessTimeoutSeconds, and for each changed container the time that its predecessor may take to stop. */
 static int64_t budget_us(const struct plan *plan, const struct slot *slot)
@@ -17,27 +18,32 @@ static int64_t budget_us(const struct plan *plan, const struct slot *slot)
     return seconds * US_PER_S;
 }
 
-/* What keeps a moved pod from being available, in words; the caller's. */
-static char *waiting_text(const struct slot *slot)
+static int64_t moved_at(const struct slot *slot)
+{
+    return slot->pod->state ? slot->pod->state->at_us : slot->pod->created_us;
+}
+
+/* What keeps a moved pod from being available, in words; the caller's. While all goes well it says the same
+ * from the drain to the end: each other sentence is a write. */
+static char *waiting_text(struct plan *plan, const struct slot *slot)
 {
     const char *name = slot->pod->name;
-    const struct container_fact *container =
-        slot->completion.container ? pod_fact_container(slot->pod, slot->completion.container) : NULL;
     if (slot->broken_by)
         return xasprintf("%s is updated, and does not come up: %s", name, slot->broken_by);
+    int64_t patient_us = moved_at(slot) + UNTOLD_US;
+    if (plan->at->wall_us < patient_us) {
+        plan_wake(plan, plan->at->boot_us + patient_us - plan->at->wall_us);
+        return xasprintf("%s is being updated", name);
+    }
     if (!slot->proven && slot->completion.waiting == COMPLETION_KUBELET)
         return xasprintf("%s is patched; its kubelet has not seen it yet", name);
     if (!slot->proven && slot->completion.waiting == COMPLETION_CONTAINER)
-        return xasprintf("%s is patched; its container %s is restarting%s%s", name,
-                         slot->completion.container, container && container->reason ? ": " : "",
-                         container && container->reason ? container->reason : "");
+        return xasprintf("%s is patched; its container %s is not up yet", name, slot->completion.container);
     if (!slot->proven)
-        return xasprintf("%s is patched; waiting for the proof that its container %s is the last one", name,
+        return xasprintf("%s is patched; the proof that its container %s is the last one is missing", name,
                          slot->completion.container);
     if (!slot->ready)
-        return xasprintf("%s is updated, and not ready yet", name);
-    if (slot->available_boot_us == INT64_MAX)
-        return xasprintf("%s is updated, and not in service yet", name);
+        return xasprintf("%s is updated, and not ready", name);
     return xasprintf("%s is ready; it counts as available when it stays so for its window", name);
 }
 
@@ -63,17 +69,12 @@ static bool is_expired(const struct plan *plan, const struct slot *slot)
     return plan->at->wait(plan->at->context, wait_ready, KUBE_POD, slot->pod->name, &view) && view.expired;
 }
 
-static int64_t moved_at(const struct slot *slot)
-{
-    return slot->pod->state ? slot->pod->state->at_us : slot->pod->created_us;
-}
-
 static void wait_for(struct plan *plan, struct slot *slot)
 {
     struct neoset_decision *out = plan->out;
     if (!plan->waited_for || moved_at(slot) < moved_at(plan->waited_for))
         plan->waited_for = slot;
-    CLEANUP_FREE char *text = waiting_text(slot);
+    CLEANUP_FREE char *text = waiting_text(plan, slot);
     bool scheduled = slot->pod->node || slot->pod->scheduled == IS_TRUE;
     if (scheduled)
         add_wait(&out->waits, &out->wait_count, slot->pod->name, budget_us(plan, slot),
@@ -105,15 +106,16 @@ void plan_progress(struct plan *plan)
 
 /* --- ends of operations --------------------------------------------------------------------------------- */
 
-static void end_operation(struct plan *plan, const char *kind, const char *outcome, const char *reason)
+static void end_operation(struct plan *plan, const char *kind, const char *outcome, bool before_steps,
+                          const char *reason)
 {
     struct neoset_decision *out = plan->out;
     for (size_t i = 0; i < out->step_count; i++)
-        if (str_equal(out->steps[i]->operation_kind, kind) && !str_equal(outcome, "superseded"))
+        if (str_equal(out->steps[i]->operation_kind, kind) && !before_steps)
             return;
     out->ends = xreallocarray(out->ends, out->end_count + 1, sizeof(*out->ends));
-    out->ends[out->end_count++] =
-        (struct neoset_operation_end){.kind = kind, .outcome = outcome, .reason = xstrdup(reason)};
+    out->ends[out->end_count++] = (struct neoset_operation_end){
+        .kind = kind, .outcome = outcome, .reason = xstrdup(reason), .before_steps = before_steps};
 }
 
 static bool has_extra_pods(const struct plan *plan)
@@ -129,18 +131,18 @@ void plan_ends(struct plan *plan)
     const struct neoset_deciding *now = &plan->now, *next = &plan->next;
     if (now->present && !str_equal(now->target, next->target)) {
         bool completed = str_equal(next->stable, now->target) && next->stable_proven;
-        end_operation(plan, "rollout", completed ? "completed" : "superseded",
-                      completed ? "every pod runs it" : "another template was applied");
+        end_operation(plan, "rollout", completed ? "completed" : "superseded", true,
+                      completed ? "every pod runs the target" : "another template was applied");
         return;
     }
     if (!neoset_deciding_equal(now, next) || plan->pod_write_open)
         return;
     bool whole = (plan->complete || plan->spec->replicas == 0) && !has_extra_pods(plan);
     if (!plan->active && plan->complete)
-        end_operation(plan, "rollout", "completed", "every pod runs the target and is available");
+        end_operation(plan, "rollout", "completed", false, "every pod runs the target and is available");
     if (whole) {
-        end_operation(plan, "scale", "completed", "as many pods as asked for are available");
-        end_operation(plan, "repair", "completed", "every pod is available");
+        end_operation(plan, "scale", "completed", false, "as many pods as asked for are available");
+        end_operation(plan, "repair", "completed", false, "every pod is available");
     }
-    end_operation(plan, "cleanup", "completed", "nothing is left to clean up");
+    end_operation(plan, "cleanup", "completed", false, "nothing is left to clean up");
 }

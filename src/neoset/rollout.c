@@ -29,6 +29,24 @@ static bool is_allowed(const struct plan *plan, const struct slot *slot)
            (slot->broken || slot->index >= plan_stage(plan, now->stage));
 }
 
+/* The server refused a write of this very update lately: until its back-off is over the pod goes on serving.
+ * (A patch that it calls invalid is made up for by a re-creation at once.) */
+static bool is_put_off(struct plan *plan, const struct slot *slot)
+{
+    const struct refusal *refusal = neoset_memory_refusal(plan->at->memory, KUBE_POD, slot->pod->name);
+    if (!refusal || refusal->again_boot_us <= plan->at->boot_us || !refusal->fingerprint ||
+        (refusal->kind == STEP_UPDATE_IN_PLACE && refusal->http == 422))
+        return false;
+    const char *of = strchr(refusal->fingerprint, '/');
+    if (!of || !str_equal(of + 1, plan->target->name))
+        return false;
+    plan_wake(plan, refusal->again_boot_us);
+    plan_say(plan, SAY_REFUSED, "the API server refuses to %s Pod %s: %s.",
+             step_kind_info(refusal->kind)->text, refusal->name,
+             *refusal->words ? refusal->words : "no reason given");
+    return true;
+}
+
 static void go_on(struct plan *plan)
 {
     int used = 0;
@@ -40,7 +58,7 @@ static void go_on(struct plan *plan)
         struct slot *slot = &plan->slots[i];
         bool in_reach = slot->index >= stage_now(plan) || (slot->broken && slot->index >= plan_fence(plan));
         int limit = plan->canary_due && !slot->broken ? 1 : plan->spec->budget;
-        if (!slot->in_range || !has_begun(slot) || !in_reach || used >= limit)
+        if (!slot->in_range || !has_begun(slot) || !in_reach || used >= limit || is_put_off(plan, slot))
             continue;
         used++;
         slot->chosen = true;
@@ -52,20 +70,20 @@ static void go_on(struct plan *plan)
 /* --- the next one
  * ------------------------------------------------------------------------------------------- */
 
-static struct slot *find_broken(const struct plan *plan)
+static struct slot *find_broken(struct plan *plan)
 {
     if (plan->moved_unavailable >= plan->spec->budget)
         return NULL;
     for (size_t i = plan->slot_count; i-- > 0;) {
         struct slot *slot = &plan->slots[i];
         if (slot->in_range && slot->broken && !slot->on_target && !slot->chosen &&
-            slot->index >= plan_fence(plan))
+            slot->index >= plan_fence(plan) && !is_put_off(plan, slot))
             return slot;
     }
     return NULL;
 }
 
-static struct slot *find_available(const struct plan *plan)
+static struct slot *find_available(struct plan *plan)
 {
     /* Until the canary is done, no second one is moved. */
     if (plan->canary_due && plan->moved_count > 0)
@@ -76,7 +94,7 @@ static struct slot *find_available(const struct plan *plan)
         if (!slot->in_range || !slot->live || slot->on_target || slot->chosen ||
             slot->index < stage_now(plan))
             continue;
-        if (slot->available && (room || plan_is_metadata_update(plan, slot)))
+        if (slot->available && !is_put_off(plan, slot) && (room || plan_is_metadata_update(plan, slot)))
             return slot;
         /* The highest: a canary is not any pod. */
         if (plan->canary_due && slot->available)

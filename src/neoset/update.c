@@ -44,7 +44,8 @@ static char *why_recreate(const struct plan *plan, const struct slot *slot, stru
     if (!slot->proven && completion_is_old_kubelet(slot->pod))
         return xstrdup("its kubelet does not say which update it has seen, and one is unfinished");
     const struct refusal *refusal = neoset_memory_refusal(plan->at->memory, KUBE_POD, slot->pod->name);
-    if (refusal && refusal->kind == STEP_UPDATE_IN_PLACE && refusal->http == 422)
+    CLEANUP_FREE char *patch_of_target = xasprintf("update/%s", plan->target->name);
+    if (refusal && refusal->http == 422 && str_equal(refusal->fingerprint, patch_of_target))
         return xasprintf("the API server refused the patch: %s", refusal->words);
     template_diff_make(slot->revision->template_text, plan->target->template_text, diff);
     if (!diff->recreate)
@@ -75,7 +76,7 @@ static void close_gate(struct plan *plan, const struct slot *slot)
     request->reason = xasprintf("%s: take it out of service before its update", pod->name);
     request->lowers_availability = true;
     plan_emit(plan, request);
-    plan_say(plan, SAY_UPDATING, "%s is being taken out of service for its update.", pod->name);
+    plan_say(plan, SAY_UPDATING, "%s is being updated.", pod->name);
 }
 
 /* Ready was seen False, and the grace period after it is over. */
@@ -95,8 +96,7 @@ static bool is_drained(struct plan *plan, const struct slot *slot)
     if (plan->at->boot_us >= until_us)
         return true;
     plan_wake(plan, until_us);
-    plan_say(plan, SAY_UPDATING, "%s is out of service; it is patched when %s.", slot->pod->name,
-             slot->pod->ready == IS_TRUE ? "it is seen not Ready" : "the grace period is over");
+    plan_say(plan, SAY_UPDATING, "%s is being updated.", slot->pod->name);
     return false;
 }
 
@@ -117,10 +117,8 @@ static void patch(struct plan *plan, const struct slot *slot, const struct templ
     request->reason = xasprintf("%s: %s", pod->name, text);
     request->lowers_availability = diff->image_count > 0;
     in_place_state_free(state);
-    int step = plan_emit(plan, request);
-    if (step >= 0)
-        plan_event(plan, step, false, "Updating", slot, "%s: %s.", pod->name, text);
-    plan_say(plan, SAY_UPDATING, "%s is being patched (%s).", pod->name, text);
+    plan_emit(plan, request);
+    plan_say(plan, SAY_UPDATING, "%s is being updated.", pod->name);
 }
 
 void plan_update_pod(struct plan *plan, struct slot *slot)

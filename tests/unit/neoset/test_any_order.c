@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * People edit, pods die, images are bad, the controller forgets: in any order. Every write is checked by the fake
- * cluster; at the end a good template must complete without anyone's help, and then nothing is written any more. */
-#include "../../lib/fake_set.h"
+ * People edit, pods die, images are bad, the controller forgets: in any order. Every write is checked by the
+ * fake cluster; at the end a good template must complete without anyone's help, and then nothing is written
+ * any more. */
+#include "fake_set.h"
 
 #include <setjmp.h>
 #include <stdio.h>
 
 #include <cmocka.h>
 
-enum { SEEDS = 400, EVENTS = 40 };
+enum { SEEDS = 100, EVENTS = 40 };
 
 /* A small generator of our own: the same seeds everywhere. */
 static uint32_t draw(uint64_t *state, uint32_t below)
@@ -23,7 +24,7 @@ static const char *const images[] = {"db:1", "db:2", "db:3", "db:none", "db:unre
 static void change_something(struct fake *fake, uint64_t *random)
 {
     CLEANUP_FREE char *pod = xasprintf("db-%u", draw(random, 6));
-    switch (draw(random, 14)) {
+    switch (draw(random, 19)) {
     case 0:
     case 1:
     case 2:
@@ -49,23 +50,45 @@ static void change_something(struct fake *fake, uint64_t *random)
         fake_restart(fake);
         break;
     case 10:
-        fake_edit(fake, draw(random, 2) ? "{\"note\":\"a\"}" : "{}", "template", "metadata", "annotations", NULL);
+        fake_edit(fake, draw(random, 2) ? "{\"note\":\"a\"}" : "{}", "template", "metadata", "annotations",
+                  NULL);
         break;
     case 11:
         fake_edit(fake, draw(random, 2) ? "\"Parallel\"" : "\"OrderedReady\"", "podManagementPolicy", NULL);
         break;
     case 12:
-        fake_edit(fake, draw(random, 2) ? "\"fast\"" : "\"slow\"", "template", "spec", "priorityClassName", NULL);
+        fake_edit(fake, draw(random, 2) ? "\"fast\"" : "\"slow\"", "template", "spec", "priorityClassName",
+                  NULL);
         break;
     case 13:
         fake->no_kubelet = draw(random, 3) == 0;
+        break;
+    case 14:
+        fake_lose_status(fake);
+        break;
+    case 15:
+        fake_delete_revision(fake, draw(random, 8));
+        break;
+    case 16:
+        fake->refuse_patches = draw(random, 3) == 0 ? 403 : draw(random, 2) == 0 ? 422 : 0;
+        break;
+    case 17:
+        fake_turn(fake);
+        fake_sync(fake);
+        fake_turn(fake);
+        break;
+    case 18:
+        fake->old_kubelet = draw(random, 3) == 0;
+        break;
+    default:
         break;
     }
 }
 
 static void go_home(struct fake *fake)
 {
-    fake->no_kubelet = false;
+    fake->no_kubelet = fake->old_kubelet = false;
+    fake->refuse_patches = 0;
     fake_pause(fake, false);
     fake_set_fence(fake, 0);
     fake_scale(fake, 5);
