@@ -34,11 +34,13 @@ void belonging_free(struct belonging *belonging)
 {
     if (!belonging)
         return;
-    struct known *known = NULL;
-    struct known *next = NULL;
-    HASH_ITER (hh, belonging->known, known, next) {
-        HASH_DEL(belonging->known, known);
+    /* Without their table they are still a list. */
+    struct known *known = belonging->known;
+    HASH_CLEAR(hh, belonging->known);
+    while (known) {
+        struct known *next = known->hh.next;
         free(known);
+        known = next;
     }
     free(belonging);
 }

@@ -182,18 +182,27 @@ void escape_json_text(struct buf *out, const char *text)
     }
 }
 
-/* Full-width = + - @ in UTF-8. */
+/* The first character that is not blank decides; blank is a space, also one that does not break. */
 static bool is_formula(const char *text)
 {
-    static const char *const wide[] = {"\xef\xbc\x9d", "\xef\xbc\x8b", "\xef\xbc\x8d", "\xef\xbc\xa0"};
-    while (*text == ' ' || str_starts_with(text, "\xc2\xa0"))
+    while (*text == ' ' || (text[0] == '\xc2' && text[1] == '\xa0'))
         text += *text == ' ' ? 1 : 2;
-    if (*text != '\0' && strchr("=+-@\t\r\n'", *text))
+    switch (*text) {
+    case '=':
+    case '+':
+    case '-':
+    case '@':
+    case '\t':
+    case '\r':
+    case '\n':
+    case '\'':
         return true;
-    for (size_t i = 0; i < ARRAY_SIZE(wide); i++)
-        if (str_starts_with(text, wide[i]))
-            return true;
-    return false;
+    case '\xef': /* full width: = + - @ */
+        return text[1] == '\xbc' &&
+               (text[2] == '\x9d' || text[2] == '\x8b' || text[2] == '\x8d' || text[2] == '\xa0');
+    default:
+        return false;
+    }
 }
 
 void escape_csv(struct buf *out, const char *text, bool raw)
@@ -209,12 +218,12 @@ void escape_csv(struct buf *out, const char *text, bool raw)
 static size_t measure(const char *text, size_t *ret_columns)
 {
     uint32_t character;
-    size_t length = decode((const unsigned char *)text, &character);
+    size_t length = (unsigned char)*text < 0x80 ? 0 : decode((const unsigned char *)text, &character);
     if (length == 0) {
         *ret_columns = 1;
         return 1;
     }
-    int columns = character < 0x80 ? 1 : wcwidth((wchar_t)character);
+    int columns = wcwidth((wchar_t)character);
     *ret_columns = columns < 0 ? 1 : (size_t)columns;
     return length;
 }

@@ -199,7 +199,9 @@ int audit_runs(struct audit *audit, const struct audit_filter *filter, struct er
         size_t i = choose_run(lists, audit->count);
         if (i == audit->count)
             break;
-        audit_row_of_run(audit, &audit->journals[i], lists[i].items[lists[i].next++], &printing.row);
+        struct run_list *list = &lists[i];
+        ENSURE(list->items);
+        audit_row_of_run(audit, &audit->journals[i], list->items[list->next++], &printing.row);
         goes_on = sheet_row(printing.sheet, printing.row.cells);
     }
     for (size_t i = 0; i < audit->count; i++) {

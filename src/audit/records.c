@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "audit/records.h"
 #include "audit/belonging.h"
+#include "audit/steps.h"
 
 enum { PAGE_ROWS = 1000 };
 
@@ -185,15 +186,9 @@ static int read_straight(struct flow *flow, int64_t after_seq, int64_t limit, st
     struct journal_reader *reader = flow->journal->reader;
     if (query->kind == RECORD_ENTRY)
         return read_entries(flow, after_seq, limit, err);
-    if (query->kind == RECORD_STEP) {
-        struct journal_step_filter filter = {.after_seq = after_seq,
-                                             .since_us = wanted->since_us,
-                                             .until_us = wanted->until_us,
-                                             .action = wanted->kind,
-                                             .namespace = wanted->namespace,
-                                             .limit = limit};
-        return journal_read_steps(reader, &filter, pass_step, flow, err);
-    }
+    if (query->kind == RECORD_STEP)
+        return steps_read(flow->journal, after_seq, wanted->since_us, wanted->until_us, limit, pass_step,
+                          flow, err);
     struct journal_operation_filter filter = {.kind = wanted->kind,
                                               .object = wanted->object,
                                               .name = wanted->name,

@@ -254,7 +254,6 @@ enum {
     STEP_OUTCOME_REASON,
     STEP_VERSION_AFTER,
     STEP_DIGEST,
-    STEP_HAS_BODY,
     STEP_AGE,
     STEP_JOURNAL,
     STEP_WHAT,
@@ -283,7 +282,6 @@ static const struct sheet_column step_columns[STEP_COLUMNS] = {
     [STEP_OUTCOME_REASON] = COLUMN("outcome_reason", "ANSWER", SHEET_TEXT, IN_WIDE | IN_DATA, 13, true),
     [STEP_VERSION_AFTER] = DATA("version_after", SHEET_TEXT),
     [STEP_DIGEST] = DATA("digest", SHEET_BYTES),
-    [STEP_HAS_BODY] = DATA("has_body", SHEET_BOOL),
     [STEP_AGE] = COLUMN("age_s", "AGE", SHEET_DURATION, IN_WIDE | IN_DATA, 11, false),
     [STEP_JOURNAL] = DATA("journal", SHEET_TEXT),
     [STEP_WHAT] = COLUMN("what", "OBJECT", SHEET_TEXT, IN_TABLES, 7, true),
@@ -336,8 +334,6 @@ void audit_row_of_step(const struct audit *audit, const struct audit_journal *jo
     cells[STEP_OUTCOME_REASON] = cell_text(outcome ? outcome->reason : NULL);
     cells[STEP_VERSION_AFTER] = cell_text(outcome ? outcome->version : NULL);
     cells[STEP_DIGEST] = cell_bytes(intent->digest, SHA256_SIZE);
-    cells[STEP_HAS_BODY] = cell_number(step->has_body);
-    cells[STEP_HAS_BODY].is_set = true;
     cells[STEP_AGE] = outcome ? cell_null() : cell_number(MAX(audit->now_us - intent->at_us, 0));
     cells[STEP_JOURNAL] = journal_cell(journal);
     cells[STEP_WHAT] = object_cell(audit, row, intent->object, intent->name);

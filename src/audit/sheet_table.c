@@ -91,6 +91,16 @@ static void shrink(const struct sheet *sheet)
     }
 }
 
+static void add_spaces(struct buf *out, size_t count)
+{
+    static const char spaces[] = "                                                                ";
+    while (count > 0) {
+        size_t piece = MIN(count, sizeof spaces - 1);
+        buf_add(out, spaces, piece);
+        count -= piece;
+    }
+}
+
 /* Numbers stand on the right, everything else on the left; the last column is not padded. */
 static void add_cell(const struct sheet *sheet, size_t i, const char *text, enum sheet_tone tone)
 {
@@ -107,15 +117,15 @@ static void add_cell(const struct sheet *sheet, size_t i, const char *text, enum
     size_t pad = table->width[i] > width ? table->width[i] - width : 0;
     bool is_right = table->shown[i]->type == SHEET_NUMBER || table->shown[i]->type == SHEET_DURATION;
     if (i > 0)
-        buf_addf(out, "%*s", GAP, "");
+        add_spaces(out, GAP);
     if (is_right)
-        buf_addf(out, "%*s", (int)pad, "");
+        add_spaces(out, pad);
     buf_add_text(out, sheet_tone_on(&sheet->look, tone));
     buf_add(out, text, length);
     buf_add_text(out, tail);
     buf_add_text(out, sheet_tone_off(&sheet->look, tone));
     if (!is_right && i + 1 < table->count)
-        buf_addf(out, "%*s", (int)pad, "");
+        add_spaces(out, pad);
 }
 
 static void add_header(const struct sheet *sheet)

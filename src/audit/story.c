@@ -21,21 +21,12 @@ static bool keep_entry(void *context, const struct journal_entry *entry)
     return true;
 }
 
-static bool keep_step(void *context, const struct journal_step_record *step)
-{
-    struct story *story = context;
-    story->parts = GROW(story->parts, story->part_count);
-    story->parts[story->part_count++] =
-        (struct story_part){.seq = step->intent.seq, .step = record_copy_step(step)};
-    return true;
-}
-
 static bool keep_wait(void *context, const struct journal_wait_record *wait)
 {
     struct story *story = context;
     story->parts = GROW(story->parts, story->part_count);
-    story->parts[story->part_count++] =
-        (struct story_part){.seq = wait->begin.seq, .wait = record_copy_wait(wait)};
+    struct journal_wait_record *copy = record_copy_wait(wait);
+    story->parts[story->part_count++] = (struct story_part){.seq = wait->begin.seq, .wait = copy};
     return true;
 }
 
@@ -75,9 +66,6 @@ static int read_rows(struct story *story, int64_t operation, struct error **err)
         return error_set(err, ERROR_NOT_FOUND,
                          "operation %lld has no entries any more: retention removed them",
                          (long long)operation);
-    struct journal_step_filter steps = {.operation = operation};
-    if (r == 0)
-        r = journal_read_steps(reader, &steps, keep_step, story, err);
     struct journal_wait_filter waits = {.operation = operation};
     if (r == 0)
         r = journal_read_waits(reader, &waits, keep_wait, story, err);
@@ -86,10 +74,65 @@ static int read_rows(struct story *story, int64_t operation, struct error **err)
     return r;
 }
 
-static void order(struct story *story)
+static struct story_part *find_part(const struct story *story, int64_t seq)
 {
+    struct story_part wanted = {.seq = seq};
+    if (story->part_count == 0)
+        return NULL;
+    return bsearch(&wanted, story->parts, story->part_count, sizeof wanted, compare_parts);
+}
+
+/* --- steps ---------------------------------------------------------------------------------------------- */
+
+static void add_step(struct story *story, const struct journal_entry *intent)
+{
+    const struct journal_run_record *run = story_run(story, intent->run);
+    struct journal_step_record *step = xcalloc(1, sizeof *step);
+    char *key = xasprintf("%s-%lld", run && run->nonce ? run->nonce : "?", (long long)intent->seq);
+    *step = (struct journal_step_record){
+        .intent = *intent, .key = key, .attempts = 1, .last_at_us = intent->at_us};
+    story->parts = GROW(story->parts, story->part_count);
+    story->parts[story->part_count++] = (struct story_part){.seq = intent->seq, .step = step, .key = key};
+}
+
+static void add_to_step(const struct story *story, const struct journal_entry *entry)
+{
+    struct story_part *part = find_part(story, entry->step);
+    struct journal_step_record *step = part ? part->step : NULL;
+    if (!step)
+        return;
+    step->last_at_us = entry->at_us;
+    if (entry->kind == JOURNAL_UNKNOWN) {
+        step->attempts++;
+    } else if (journal_kind_is_outcome(entry->kind)) {
+        step->has_outcome = true;
+        step->outcome = *entry;
+        step->attempts = MAX(entry->attempt, step->attempts);
+    }
+}
+
+/* The entries say all of it: no need to ask the journal for each step. */
+static void make_steps(struct story *story)
+{
+    const struct journal_meta *meta = story->journal->meta;
+    for (size_t i = 0; i < story->entry_count; i++)
+        if (story->entries[i]->kind == JOURNAL_INTENT)
+            add_step(story, story->entries[i]);
     if (story->part_count > 1)
         qsort(story->parts, story->part_count, sizeof *story->parts, compare_parts);
+    for (size_t i = 0; i < story->entry_count; i++)
+        if (story->entries[i]->step != 0 && story->entries[i]->kind != JOURNAL_INTENT)
+            add_to_step(story, story->entries[i]);
+    for (size_t i = 0; i < story->part_count; i++) {
+        struct journal_step_record *step = story->parts[i].step;
+        if (step)
+            step->in_flight = !step->has_outcome && step->attempts == 1 && meta->lives &&
+                              step->intent.run == meta->newest_run;
+    }
+}
+
+static void order_runs(struct story *story)
+{
     for (size_t i = 0; i < story->run_count / 2; i++) {
         struct journal_run_record *run = story->runs[i];
         story->runs[i] = story->runs[story->run_count - 1 - i];
@@ -141,14 +184,6 @@ static bool is_of_wait(const struct journal_wait_record *wait, const struct jour
 {
     return str_equal(entry->action, wait->begin.action) && str_equal(entry->object, wait->begin.object) &&
            str_equal(entry->namespace, wait->begin.namespace) && str_equal(entry->name, wait->begin.name);
-}
-
-static struct story_part *find_part(const struct story *story, int64_t seq)
-{
-    struct story_part wanted = {.seq = seq};
-    if (story->part_count == 0)
-        return NULL;
-    return bsearch(&wanted, story->parts, story->part_count, sizeof wanted, compare_parts);
 }
 
 /* The part of an entry; open[0 .. *count) are the waits that are open at it. */
@@ -213,7 +248,8 @@ int story_read(struct audit *audit, const struct audit_journal *journal, int64_t
     int r = read_rows(ret, operation, err);
     if (r < 0)
         return r;
-    order(ret);
+    order_runs(ret);
+    make_steps(ret);
     link_entries(ret);
     place_runs(ret);
     place_parts(ret);
@@ -233,8 +269,9 @@ void story_done(struct story *story)
     free(story->runs);
     free(story->run_base_us);
     for (size_t i = 0; i < story->part_count; i++) {
-        free((void *)story->parts[i].step);
-        free((void *)story->parts[i].wait);
+        free(story->parts[i].step);
+        free(story->parts[i].key);
+        free(story->parts[i].wait);
     }
     free(story->parts);
     *story = (struct story){0};
@@ -242,6 +279,7 @@ void story_done(struct story *story)
 
 int64_t story_position_us(const struct story *story, const struct journal_entry *entry)
 {
+    PRE(entry);
     for (size_t i = story->run_count; i-- > 0;)
         if (story->runs[i]->run == entry->run)
             return story->run_base_us[i] + entry->mono_us;

@@ -9,12 +9,13 @@
 
 /* A step or a wait. */
 struct story_part {
-    int64_t seq;                            /* of its intent or wait_begin */
-    const struct journal_step_record *step; /* one of the two */
-    const struct journal_wait_record *wait;
+    int64_t seq;                      /* of its intent or wait_begin */
+    struct journal_step_record *step; /* one of the two */
+    struct journal_wait_record *wait;
     int64_t begin_us; /* positions, see story_position_us */
     int64_t end_us;   /* of an open one: the end of the story */
     bool is_open;
+    char *key;          /* of the step */
     size_t first_entry; /* its entries: from here by story.next_entry */
 };
 

@@ -38,7 +38,10 @@ struct picture {
 
 static const struct journal_entry *part_begin(const struct story_part *part)
 {
-    return part->step ? &part->step->intent : &part->wait->begin;
+    if (part->step)
+        return &part->step->intent;
+    ENSURE(part->wait);
+    return &part->wait->begin;
 }
 
 /* All parts of the object's own operation, else those that target it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/audit_options.h"
 #include "audit/when.h"
-#include "journal/journal.h"
+#include "cmd/library_text.h"
 
 #define COMMANDS(X)                                                                                          \
     X(LIST)                                                                                                  \
@@ -38,14 +38,22 @@ static const struct option_command commands[] = {
          .more = "Without OP: those that the filters find (the ten newest), oldest first; without filters "
                  "the newest one.",
          .arguments_max = 1},
-    [INDEX_EXPORT] =
-        {.name = "export",
-         .arguments = "[entries|operations|steps]",
-         .help = "the history as CSV or JSON lines, oldest first",
-         .more =
-             "Columns are stable: new ones are added at the end. A text that a spreadsheet may take for a "
-             "formula gets a leading ' (not with --csv-raw); control characters are escaped.",
-         .arguments_max = 1},
+    [INDEX_EXPORT] = {.name = "export",
+                      .arguments = "[entries|operations|steps]",
+                      .help = "the history as CSV or JSON lines, oldest first",
+                      .more = "A text that a spreadsheet may take for a formula gets a leading ' "
+                              "(not with --csv-raw); control characters are escaped. Times are "
+                              "texts, durations seconds; what is not there is empty or "
+                              "null.\nColumns are stable, new ones are added at the end:\nentries: "
+                              "seq, at, kind, run, epoch, mono_us, operation, step, attempt, action, "
+                              "object, namespace, name, uid, version, http, audit_id, reason, "
+                              "detail, digest, hash, form, journal\noperations: id, begun, ended, "
+                              "kind, object, namespace, name, from, to, outcome, duration_s, steps, "
+                              "attempts, retries, journal\nsteps: step, key, state, operation, run, "
+                              "action, object, namespace, name, uid, version, begun, ended, "
+                              "duration_s, outcome, http, attempts, reason, outcome_reason, "
+                              "version_after, digest, age_s, journal",
+                      .arguments_max = 1},
     [INDEX_IN_DOUBT] =
         {.name = "in-doubt",
          .help = "steps of which nobody knows whether the server did them; those under way are marked"},
@@ -191,7 +199,7 @@ const struct option_program audit_program = {
     .options = specs,
     .exits = exits,
     .usage_exit = AUDIT_EXIT_USAGE,
-    .details = journal_library_text,
+    .details = library_text,
     .see_also = "neoset-controller(1), neosetctl(1)",
 };
 

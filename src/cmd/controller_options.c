@@ -13,8 +13,13 @@ static const struct option_spec specs[] = {
      .fallback_text = "$STATE_DIRECTORY/journal.db, /var/lib/neoset/journal.db as root, else "
                       "$XDG_STATE_HOME/neoset/journal.db",
      .is_file = true},
-    {.name = "namespace", .letter = 'n', .value = "NS", .help = "look after the NeoSets of one namespace only"},
-    {.name = "all-namespaces", .letter = 'A', .help = "look after the NeoSets of all namespaces (the default)"},
+    {.name = "namespace",
+     .letter = 'n',
+     .value = "NS",
+     .help = "look after the NeoSets of one namespace only"},
+    {.name = "all-namespaces",
+     .letter = 'A',
+     .help = "look after the NeoSets of all namespaces (the default)"},
     {.name = "listen",
      .value = "ADDR:PORT",
      .help = "serve /healthz, /readyz and /metrics there; none: do not listen",
@@ -23,7 +28,8 @@ static const struct option_spec specs[] = {
      .value = "NAMESPACE/NAME",
      .help = "the Lease that elects one writer",
      .fallback_text = "<own namespace>/neoset"},
-    {.name = "no-lease", .help = "run without a Lease: nobody else may run, and the journal's head is not published"},
+    {.name = "no-lease",
+     .help = "run without a Lease: nobody else may run, and the journal's head is not published"},
     {.name = "kubeconfig",
      .value = "FILE",
      .help = "how to reach the API server",
@@ -31,7 +37,11 @@ static const struct option_spec specs[] = {
      .is_file = true},
     {.name = "context", .value = "NAME", .help = "a context of the kubeconfig"},
     {.name = "as", .value = "USER", .help = "impersonate this user"},
-    {.name = "log-format", .value = "FORMAT", .help = "how the log on stderr looks", .fallback = "text", .choices = "text|json"},
+    {.name = "log-format",
+     .value = "FORMAT",
+     .help = "how the log on stderr looks",
+     .fallback = "text",
+     .choices = "text|json"},
     {.name = "log-level",
      .value = "LEVEL",
      .help = "what is shown",
@@ -41,7 +51,8 @@ static const struct option_spec specs[] = {
      .value = "AGE,SIZE",
      .help = "how much history is kept; 0 for either: no limit",
      .fallback = "400d,4Gi"},
-    {.name = "journal-unsafe-fs", .help = "accept a journal on a network file system, where locks may not hold"},
+    {.name = "journal-unsafe-fs",
+     .help = "accept a journal on a network file system, where locks may not hold"},
     {.name = "once", .help = "converge what is there, then exit"},
     {0},
 };
@@ -70,9 +81,12 @@ static const char *details(void)
 const struct option_program controller_program = {
     .name = "neoset-controller",
     .summary = "rolls NeoSets, and journals every step before it is sent",
-    .description = "Every cluster write that moves a rollout is a row in the journal before it is sent and after it is "
-                   "answered. Kill the controller anywhere: it starts again, asks the API server about what is in doubt, "
-                   "and carries on. On SIGTERM it starts no new step, waits for answers, gives the Lease back and exits.",
+    .description =
+        "Every cluster write that moves a rollout is a row in the journal before it is sent and after it is "
+        "answered. Kill the controller anywhere: it starts again, asks the API server about what is in "
+        "doubt, "
+        "and carries on. On SIGTERM it starts no new step, waits for answers, gives the Lease back and "
+        "exits.",
     .examples = examples,
     .options = specs,
     .exits = exits,
@@ -117,7 +131,8 @@ static int read_retention_part(const char *part, int64_t *ret_us, int64_t *ret_b
         return 0;
     if (read_size(part, ret_bytes) || duration_parse(part, ret_us, NULL) == 0)
         return 0;
-    return error_set(err, ERROR_USAGE, "--journal-retention: \"%s\" is neither an age (400d) nor a size (4Gi)", part);
+    return error_set(err, ERROR_USAGE,
+                     "--journal-retention: \"%s\" is neither an age (400d) nor a size (4Gi)", part);
 }
 
 int controller_read_retention(const char *text, int64_t *ret_us, int64_t *ret_bytes, struct error **err)

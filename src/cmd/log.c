@@ -51,7 +51,8 @@ static void write_text(struct buf *line, const char *time, enum log_level level,
     buf_add_char(line, '\n');
 }
 
-void log_line(const struct log *log, int64_t wall_us, enum log_level level, const char *object, const char *sentence)
+void log_line(const struct log *log, int64_t wall_us, enum log_level level, const char *object,
+              const char *sentence)
 {
     if (level < log->lowest)
         return;

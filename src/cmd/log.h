@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The log of a program: one line an event on stderr, as text or as JSON, times in UTC with microseconds. Only src/cmd
- * logs. Control characters never reach the terminal: names and server texts are others' words. */
+ * The log of a program: one line an event on stderr, as text or as JSON, times in UTC with microseconds. Only
+ * src/cmd logs. Control characters never reach the terminal: names and server texts are others' words. */
 #pragma once
 
 #include "base/alloc.h"
@@ -17,4 +17,5 @@ struct log {
 /* "debug", "info", "warning", "error"; false: none of them. */
 bool log_level_of_text(const char *text, enum log_level *ret);
 /* object ("NeoSet/default/mysql") may be NULL. */
-void log_line(const struct log *log, int64_t wall_us, enum log_level level, const char *object, const char *sentence);
+void log_line(const struct log *log, int64_t wall_us, enum log_level level, const char *object,
+              const char *sentence);

@@ -8,7 +8,7 @@
 #include "cmd/audit_options.h"
 #include "cmd/look.h"
 #include "cmd/state_path.h"
-#include "env/env.h"
+#include "env/file.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -150,16 +150,10 @@ static int run_verify(struct audit *audit, const struct options *options, int *r
     return r;
 }
 
-/* One cursor file, read and written through the seam: replaced whole or not at all. */
-struct cursor {
-    struct env *env;
-    const char *path;
-};
-
+/* Replaced whole or not at all. */
 static int write_cursor(void *context, const char *text, struct error **err)
 {
-    const struct cursor *cursor = context;
-    return env_write_file(cursor->env, cursor->path, 0600, text, strlen(text), err);
+    return real_write_file(NULL, context, 0600, text, strlen(text), err);
 }
 
 /* Until the next look; false when the user had enough or nobody reads any more. */
@@ -176,20 +170,17 @@ static int run_tail(struct audit *audit, const struct options *options, const st
                     struct error **err)
 {
     struct audit_tail_options tail = {.last = TAIL_LAST_DEFAULT};
-    CLEANUP_ENV struct env *env = NULL;
     CLEANUP_BUF struct buf text = BUF_INIT(CURSOR_BYTES_MAX);
-    struct cursor cursor = {.path = option_text(options, "cursor-file")};
-    if (cursor.path) {
-        env = env_real_make();
-        cursor.env = env;
+    const char *path = option_text(options, "cursor-file");
+    if (path) {
         CLEANUP_ERROR struct error *own = NULL;
-        int r = env_read_file(env, cursor.path, &text, &own);
+        int r = real_read_file(NULL, path, &text, &own);
         if (r < 0 && r != -ERROR_NOT_FOUND)
             return error_set(err, own->code, "the cursor file: %s", error_text(own));
         tail.cursor_text = r == 0 ? buf_text(&text) : NULL;
         tail.last = -1;
         tail.keep_cursor = write_cursor;
-        tail.context = &cursor;
+        tail.context = (void *)path;
     }
     int r = option_number(options, "last", INT64_C(1000000000), &tail.last, err);
     if (r < 0)

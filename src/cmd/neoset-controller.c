@@ -118,7 +118,8 @@ static int make_folders(const char *path, struct error **err)
     for (char *slash = strchr(copy + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdir(copy, 0700) < 0 && errno != EEXIST)
-            return error_set_errno(err, errno, "cannot make the folder %s for the journal; give --journal FILE", copy);
+            return error_set_errno(err, errno,
+                                   "cannot make the folder %s for the journal; give --journal FILE", copy);
         *slash = '/';
     }
     return 0;
@@ -179,7 +180,8 @@ static int listen_on(struct program *program, struct error **err)
     if (!program->settings.listen)
         return 0;
     int result = env_listen(program->env, program->settings.listen, answer_get, program, err);
-    return result < 0 ? error_wrap(err, result, "--listen %s (give another address, or none)", program->settings.listen)
+    return result < 0 ? error_wrap(err, result, "--listen %s (give another address, or none)",
+                                   program->settings.listen)
                       : 0;
 }
 
@@ -212,9 +214,8 @@ static int run(struct program *program, struct error **err)
     if (result < 0)
         return result;
     start_controller(program);
-    CLEANUP_FREE char *sentence =
-        xasprintf("neoset-controller %s, journal %s, run %s", NEOSET_VERSION, program->settings.journal_path,
-                  journal_nonce(program->journal));
+    CLEANUP_FREE char *sentence = xasprintf("neoset-controller %s, journal %s, run %s", NEOSET_VERSION,
+                                            program->settings.journal_path, journal_nonce(program->journal));
     say(program, LOG_INFO, sentence);
     env_on_stop_signal(program->env, on_signal, program);
     env_run(program->env);

@@ -2,7 +2,7 @@
 #include "cmd/neosetctl_options.h"
 #include "audit/sheet.h"
 #include "base/time_text.h"
-#include "journal/journal.h"
+#include "cmd/library_text.h"
 
 enum { INDEX_GET, INDEX_STATUS, INDEX_WHY, INDEX_HISTORY, INDEX_PAUSE, INDEX_RESUME };
 enum { TIMEOUT_MAX_S = 600 };
@@ -111,7 +111,7 @@ const struct option_program neosetctl_program = {
     .options = specs,
     .exits = exits,
     .usage_exit = NEOSETCTL_EXIT_USAGE,
-    .details = journal_library_text,
+    .details = library_text,
     .see_also = "neoset-controller(1), neoset-audit(1), kubectl(1)",
 };
 

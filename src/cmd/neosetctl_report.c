@@ -161,6 +161,13 @@ static void add_field(struct buf *text, const char *name, const char *value)
     buf_add_char(text, '\n');
 }
 
+static const char *phase_text(const struct set_view *set)
+{
+    if (set->is_deleting)
+        return "being deleted";
+    return set->has_status ? set->phase : "not looked at yet";
+}
+
 static void add_head(struct buf *text, const struct sheet_look *look, const struct set_view *set)
 {
     CLEANUP_FREE char *title = xasprintf("NeoSet %s in %s: ", set->name, set->namespace);
@@ -168,7 +175,7 @@ static void add_head(struct buf *text, const struct sheet_look *look, const stru
                                           set->updated, set->wanted, set->ready);
     escape_plain(text, title);
     buf_add_text(text, sheet_tone_on(look, tone_of_phase(set->phase)));
-    escape_plain(text, set->is_deleting ? "being deleted" : set->phase);
+    escape_plain(text, phase_text(set));
     buf_add_text(text, sheet_tone_off(look, tone_of_phase(set->phase)));
     buf_addf(text, "%s\n", counts);
 }

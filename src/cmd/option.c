@@ -450,6 +450,7 @@ struct options *option_main(const struct option_program *program, int argc, char
         *ret_exit = program->usage_exit;
         return NULL;
     }
+    ENSURE(options);
     if (!options->answer)
         return STEAL(options);
     fputs(options->answer, stdout);

@@ -460,8 +460,13 @@ static void zsh_add_help(struct buf *out, const char *help)
 
 static void zsh_add_option(struct buf *out, const struct option_spec *spec)
 {
-    CLEANUP_FREE char *name = xasprintf("--%s", spec->name);
-    buf_addf(out, "    '%s%s%s[", spec->repeats ? "*" : "", name, spec->value ? "=" : "");
+    const char *many = spec->repeats ? "*" : "";
+    if (spec->letter && spec->value)
+        buf_addf(out, "    '%s'{-%c+,--%s=}'[", many, spec->letter, spec->name);
+    else if (spec->letter)
+        buf_addf(out, "    '%s'{-%c,--%s}'[", many, spec->letter, spec->name);
+    else
+        buf_addf(out, "    '%s--%s%s[", many, spec->name, spec->value ? "=" : "");
     zsh_add_help(out, spec->help);
     buf_add_char(out, ']');
     if (spec->value) {
@@ -501,7 +506,7 @@ static char *zsh_text(const struct option_program *program)
     buf_addf(&out,
              "    '(-h --help)'{-h,--help}'[show this help]' '--version[show the version]' %s\n}\n"
              "compdef _%s %s\n",
-             program->commands ? "'1:command:{_describe command commands}' '*::argument:_files'" : "",
+             program->commands ? "'1:command:{_describe command commands}' '*:argument:_files'" : "",
              function, program->name);
     ENSURE(!out.overflowed);
     return buf_take(&out);

@@ -247,9 +247,12 @@ static inline char *history_normalise(const struct history *history, const char 
         } else if (strncmp(text, library, version) == 0) {
             buf_add_text(&out, "LIBRARY");
             text += str_starts_with(text, library) ? strlen(library) : version;
-        } else if (hex_run(text) == 64) {
-            buf_add_text(&out, "<64 hexadecimal digits>");
-            text += 64;
+        } else if (hex_run(text) == 64 || hex_run(text) == 32 || hex_run(text) == 16) {
+            /* Hashes, journal ids, nonces: as long as they were. */
+            size_t digits = hex_run(text);
+            for (size_t i = 0; i < digits; i++)
+                buf_add_char(&out, "0123456789abcdef"[digits == 64 ? 15 : digits / 2 - 8]);
+            text += digits;
         } else {
             buf_add_char(&out, *text++);
         }

@@ -109,6 +109,47 @@ static void exports_steps_by_kind_outcome_and_object(void **state)
         expect_ids(history, audit_export_steps, &table[i].filter, table[i].wanted);
 }
 
+/* More steps than are read at a time, one of them answered thousands of entries later, one never. */
+static void steps_are_whole_however_far_their_outcomes_are(void **state)
+{
+    enum { STEPS = 1100, NOTES = 2500 };
+    struct history *history = *state;
+    struct journal_fixture *fixture = &history->fixture;
+    audit_close(&history->audit);
+    journal_fixture_open(fixture);
+    int64_t operation = history_begin(history, "scale", "wide", NULL);
+    int64_t late = history_intent(history, operation, "create-pod", "wide-late", NULL);
+    for (int i = 0; i < STEPS; i++) {
+        CLEANUP_FREE char *pod = xasprintf("wide-%d", i);
+        int64_t step = history_intent(history, operation, "create-pod", pod, NULL);
+        history_answer(history, JOURNAL_APPLIED, operation, step, 1, 201, NULL);
+    }
+    for (int i = 0; i < NOTES; i++)
+        journal_fixture_note(fixture, "time passes");
+    history_answer(history, JOURNAL_UNKNOWN, operation, late, 1, 0, NULL);
+    history_answer(history, JOURNAL_REJECTED, operation, late, 2, 409, NULL);
+    journal_fixture_settle(fixture);
+    journal_fixture_stop(fixture);
+    const char *path = fixture->path;
+    assert_int_equal(audit_open(&history->audit, &path, 1, NULL), 0);
+    history->audit.look.format = SHEET_CSV;
+    struct audit_filter created = {.kind = "create-pod"};
+    assert_int_equal(audit_export_steps(&history->audit, &created, NULL), 0);
+    CLEANUP_FREE char *text = history_take(history);
+    size_t applied = 0;
+    for (const char *at = text; (at = strstr(at, "\"applied\",201,1,")); at++)
+        applied++;
+    assert_int_equal(applied, STEPS);
+    CLEANUP_FREE char *begins = xasprintf("\r\n%lld,", (long long)late);
+    const char *row = strstr(text, begins);
+    assert_non_null(row);
+    assert_non_null(strstr(row, "\"rejected\",409,2,"));
+    assert_true(strstr(row, "\"rejected\",409,2,") < strchr(row + 2, '\n'));
+    struct audit_filter open = {.outcome = "open"};
+    history->audit.look.format = SHEET_NAME;
+    expect_ids(history, audit_export_steps, &open, "19");
+}
+
 static void refuses_a_filter_that_entries_have_not(void **state)
 {
     struct history *history = *state;
@@ -271,6 +312,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(exports_entries_of_an_object_with_the_outcomes_that_do_not_name_it,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(exports_steps_by_kind_outcome_and_object, setup, teardown),
+        cmocka_unit_test_setup_teardown(steps_are_whole_however_far_their_outcomes_are, setup, teardown),
         cmocka_unit_test_setup_teardown(refuses_a_filter_that_entries_have_not, setup, teardown),
         cmocka_unit_test_setup_teardown(says_that_there_is_nothing_beside_the_data, setup, teardown),
         cmocka_unit_test_setup_teardown(a_timeline_shows_only_the_parts_of_its_object, setup, teardown),

@@ -249,6 +249,91 @@ static void a_cursor_file_is_private_and_written_whole(void **state)
     assert_string_equal(digits, "600\n");
 }
 
+/* The program with stdout in a pipe; the test holds the other end and reads when it likes. */
+static pid_t start(const struct stage *stage, const char *command, const char *option, int *ret_fd)
+{
+    CLEANUP_FREE char *path = program_path("neoset-audit");
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(ends[1], STDOUT_FILENO);
+        execl(path, path, command, option, "--journal", stage->history.fixture.path, (char *)NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    *ret_fd = ends[0];
+    return pid;
+}
+
+static int end_of(pid_t pid)
+{
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void tail_follows_until_it_is_interrupted(void **state)
+{
+    struct stage *stage = *state;
+    struct journal_fixture *fixture = &stage->history.fixture;
+    journal_fixture_open(fixture);
+    int fd;
+    pid_t pid = start(stage, "tail", "-fo=name", &fd);
+    journal_fixture_note(fixture, "while it follows");
+    journal_fixture_settle(fixture);
+    CLEANUP_BUF struct buf text = BUF_INIT(65536);
+    while (!strstr(buf_text(&text), "\n21\n"))
+        assert_true(program_take(fd, &text));
+    kill(pid, SIGINT);
+    assert_int_equal(end_of(pid), 0);
+    close(fd);
+    pid = start(stage, "tail", "-fo=name", &fd);
+    close(fd);
+    assert_int_equal(end_of(pid), 0);
+    journal_fixture_stop(fixture);
+}
+
+/* Its output stands still after the first pieces; two thousand commits of the writer go on beside it. */
+static void an_export_that_nobody_reads_does_not_make_the_wal_grow(void **state)
+{
+    enum { NOTES_BEFORE = 4000, COMMITS = 2000, NOTES_A_COMMIT = 8 };
+    struct stage *stage = *state;
+    struct journal_fixture *fixture = &stage->history.fixture;
+    char words[600];
+    memset(words, 'x', sizeof words - 1);
+    words[sizeof words - 1] = '\0';
+    journal_fixture_open(fixture);
+    for (int i = 0; i < NOTES_BEFORE; i++)
+        journal_fixture_note(fixture, words);
+    journal_fixture_settle(fixture);
+    int fd;
+    pid_t pid = start(stage, "export", "-o=jsonl", &fd);
+    CLEANUP_BUF struct buf text = BUF_INIT(PROGRAM_OUTPUT_MAX);
+    assert_true(program_take(fd, &text));
+    int64_t wal_bytes_max = 0;
+    for (int i = 0; i < COMMITS; i++) {
+        for (int j = 0; j < NOTES_A_COMMIT; j++)
+            journal_fixture_note(fixture, words);
+        journal_fixture_settle(fixture);
+        struct journal_metrics metrics;
+        journal_metrics_get(fixture->journal, &metrics);
+        wal_bytes_max = MAX(wal_bytes_max, metrics.wal_bytes);
+    }
+    assert_true(wal_bytes_max > 1000000);
+    assert_true(wal_bytes_max < 32 * 1024 * 1024);
+    while (program_take(fd, &text))
+        ;
+    close(fd);
+    assert_int_equal(end_of(pid), 0);
+    size_t lines = 0;
+    for (const char *at = buf_text(&text); *at; at++)
+        lines += *at == '\n';
+    /* All that was there when it began. */
+    assert_in_range(lines, NOTES_BEFORE, NOTES_BEFORE + 30);
+    journal_fixture_stop(fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +345,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(tables_fit_the_terminal_and_only_the_terminal, setup, teardown),
         cmocka_unit_test_setup_teardown(local_time_is_for_those_who_ask, setup, teardown),
         cmocka_unit_test_setup_teardown(a_pipe_that_is_closed_ends_it_quietly, setup, teardown),
+        cmocka_unit_test_setup_teardown(tail_follows_until_it_is_interrupted, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_export_that_nobody_reads_does_not_make_the_wal_grow, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_cursor_file_is_private_and_written_whole, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -260,6 +260,36 @@ static void help_fits_into_a_hundred_columns_and_is_aligned(void **state)
     }
 }
 
+/* Columns are an API: they are written down, and the golden files hold the output to it. */
+static void the_columns_of_an_export_are_documented(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {"entries", "operations", "steps"};
+    const char *more = NULL;
+    for (int i = 0; audit_program.commands[i].name; i++)
+        if (str_equal(audit_program.commands[i].name, "export"))
+            more = audit_program.commands[i].more;
+    assert_non_null(more);
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        CLEANUP_FREE char *path = xasprintf("tests/golden/audit/export-%s.csv", kinds[i]);
+        FILE *file = fopen(path, "re");
+        assert_non_null(file);
+        char line[1024] = "";
+        assert_non_null(fgets(line, sizeof line, file));
+        fclose(file);
+        CLEANUP_BUF struct buf wanted = BUF_INIT(4096);
+        buf_addf(&wanted, "%s: ", kinds[i]);
+        for (const char *at = line; *at && *at != '\r'; at++) {
+            if (*at == ',')
+                buf_add_text(&wanted, ", ");
+            else if (*at != '"')
+                buf_add_char(&wanted, *at);
+        }
+        if (!strstr(more, buf_text(&wanted)))
+            fail_msg("not documented: %s", buf_text(&wanted));
+    }
+}
+
 static int shell(const char *script, const char *input, char *output, size_t size)
 {
     char file[] = "/tmp/neoset-option-XXXXXX";
@@ -404,6 +434,7 @@ int main(void)
         cmocka_unit_test(numbers_are_whole_and_bounded),
         cmocka_unit_test(help_comes_with_examples_first),
         cmocka_unit_test(help_fits_into_a_hundred_columns_and_is_aligned),
+        cmocka_unit_test(the_columns_of_an_export_are_documented),
         cmocka_unit_test(bash_completes_commands_options_and_choices),
         cmocka_unit_test(zsh_and_man_take_what_is_made),
         cmocka_unit_test(timeouts_are_read_as_kubectl_reads_them),

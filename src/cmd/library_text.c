@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/library_text.h"
+#include "journal/journal.h"
+
+#include <stdio.h>
+
+const char *library_text(void)
+{
+    static char text[512];
+    snprintf(text, sizeof text, "SQLite %s", journal_library_text());
+    return text;
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * neosetctl against the simulated API server over HTTP: reads, pause and resume with a journal of the user's
+ * own, errors that name the way out, exit codes. */
+#include "../audit/history.h"
+#include "program.h"
+
+#include "journal/journal.h"
+
+#include <arpa/inet.h>
+#include <sys/stat.h>
+
+struct stage {
+    char *folder;
+    char *kubeconfig;
+    char *state_variable; /* XDG_STATE_HOME=... */
+    char *journal;
+    pid_t server;
+    uint16_t port;
+    struct program_run run;
+};
+
+/* --- the server
+ * --------------------------------------------------------------------------------------------- */
+
+static void start_server(struct stage *stage, const char *faults, bool has_definition)
+{
+    CLEANUP_FREE char *path = program_path("kubesim");
+    int output[2];
+    assert_int_equal(pipe2(output, O_CLOEXEC), 0);
+    stage->server = fork();
+    if (stage->server == 0) {
+        dup2(output[1], STDOUT_FILENO);
+        char *argv[] = {path, (char *)"--kubeconfig-out", stage->kubeconfig, NULL, NULL, NULL, NULL, NULL};
+        int argc = 3;
+        if (has_definition) {
+            argv[argc++] = (char *)"--crd";
+            argv[argc++] = (char *)"deploy/crd.yaml";
+        }
+        if (faults) {
+            argv[argc++] = (char *)"--faults";
+            argv[argc++] = (char *)faults;
+        }
+        execv(path, argv);
+        _exit(127);
+    }
+    close(output[1]);
+    char line[256] = "";
+    ssize_t n = read(output[0], line, sizeof line - 1);
+    close(output[0]);
+    const char *colon = n > 0 ? strrchr(line, ':') : NULL;
+    if (!colon)
+        fail_msg("kubesim did not say where it listens: %s", line);
+    stage->port = (uint16_t)atoi(colon + 1);
+}
+
+static void stop_server(struct stage *stage)
+{
+    if (stage->server <= 0)
+        return;
+    kill(stage->server, SIGKILL);
+    waitpid(stage->server, NULL, 0);
+    stage->server = 0;
+}
+
+/* One request of somebody else's; the status. */
+static int request(const struct stage *stage, const char *method, const char *path, const char *type,
+                   const char *body)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(stage->port)};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    CLEANUP_FREE char *text =
+        xasprintf("%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer "
+                  "user:other\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n%s",
+                  method, path, type, strlen(body), body);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    char answer[4096] = "";
+    ssize_t n = read(fd, answer, sizeof answer - 1);
+    assert_true(n > 12);
+    close(fd);
+    return atoi(answer + 9);
+}
+
+static void make_set(const struct stage *stage, const char *namespace, const char *name)
+{
+    if (strcmp(namespace, "default") != 0) {
+        CLEANUP_FREE char *object = xasprintf(
+            "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"%s\"}}", namespace);
+        assert_int_equal(request(stage, "POST", "/api/v1/namespaces", "application/json", object), 201);
+    }
+    CLEANUP_FREE char *path = xasprintf("/apis/apps.neo.io/v1alpha1/namespaces/%s/neosets", namespace);
+    CLEANUP_FREE char *body = xasprintf(
+        "{\"apiVersion\":\"apps.neo.io/"
+        "v1alpha1\",\"kind\":\"NeoSet\",\"metadata\":{\"name\":\"%s\"},\"spec\":{"
+        "\"replicas\":2,\"serviceName\":\"x\",\"selector\":{\"matchLabels\":{\"app\":\"x\"}},\"template\":{"
+        "\"metadata\":{\"labels\":{\"app\":\"x\"}},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i:"
+        "1\"}]}}}}",
+        name);
+    assert_int_equal(request(stage, "POST", path, "application/json", body), 201);
+}
+
+/* --- the stage
+ * ---------------------------------------------------------------------------------------------- */
+
+static int setup(void **state)
+{
+    struct stage *stage = xcalloc(1, sizeof *stage);
+    stage->folder = xstrdup("/tmp/neoset-ctl-XXXXXX");
+    assert_non_null(mkdtemp(stage->folder));
+    stage->kubeconfig = xasprintf("%s/kubeconfig", stage->folder);
+    stage->state_variable = xasprintf("XDG_STATE_HOME=%s", stage->folder);
+    stage->journal = xasprintf("%s/neoset/neosetctl.db", stage->folder);
+    stage->run.environment[0] = stage->state_variable;
+    stage->run.environment[1] = "NEOSET_JOURNAL";
+    stage->run.environment[2] = "KUBECONFIG";
+    *state = stage;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct stage *stage = *state;
+    stop_server(stage);
+    CLEANUP_FREE char *command = xasprintf("rm -rf '%s'", stage->folder);
+    assert_int_equal(system(command), 0);
+    program_run_done(&stage->run);
+    free(stage->folder);
+    free(stage->kubeconfig);
+    free(stage->state_variable);
+    free(stage->journal);
+    free(stage);
+    return 0;
+}
+
+static const struct program_run *run(struct stage *stage, const char *words)
+{
+    CLEANUP_FREE char *line = xasprintf("%s --kubeconfig %s", words, stage->kubeconfig);
+    program_run(&stage->run, "neosetctl", line);
+    return &stage->run;
+}
+
+static void expect_run(struct stage *stage, const char *words, int exit_code, const char *output,
+                       const char *errors)
+{
+    const struct program_run *ended = run(stage, words);
+    if (ended->exit_code != exit_code || (output && !strstr(ended->output, output)) ||
+        (errors ? !strstr(ended->errors, errors) : ended->errors[0] != '\0'))
+        fail_msg("%s: exit %d, out: %s err: %s", words, ended->exit_code, ended->output, ended->errors);
+}
+
+/* The steps of the user's own journal, "patch applied 1\n": kind, outcome, attempts. The caller's. */
+static char *journaled_steps(struct stage *stage)
+{
+    CLEANUP_FREE char *line = xasprintf("export steps -o csv --csv-raw --journal %s", stage->journal);
+    struct program_run audit = {0};
+    program_run(&audit, "neoset-audit", line);
+    assert_int_equal(audit.exit_code, 0);
+    CLEANUP_BUF struct buf text = BUF_INIT(65536);
+    char *rest = NULL;
+    strtok_r(audit.output, "\r\n", &rest);
+    for (char *row = strtok_r(NULL, "\r\n", &rest); row; row = strtok_r(NULL, "\r\n", &rest)) {
+        char *cells[32] = {0};
+        size_t count = 0;
+        for (char *cell = strsep(&row, ","); cell && count < ARRAY_SIZE(cells); cell = strsep(&row, ","))
+            cells[count++] = cell;
+        buf_addf(&text, "%s %s %s\n", cells[5], *cells[14] ? cells[14] : "open", cells[16]);
+    }
+    program_run_done(&audit);
+    return buf_take(&text);
+}
+
+static void expect_journaled(struct stage *stage, const char *wanted)
+{
+    CLEANUP_FREE char *steps = journaled_steps(stage);
+    assert_string_equal(steps, wanted);
+}
+
+/* --- reading
+ * ------------------------------------------------------------------------------------------------ */
+
+static void shows_what_is_there(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, true);
+    expect_run(stage, "get", 0, "", "there are no NeoSets in namespace default: -A");
+    expect_run(stage, "get -A", 0, "", "there are no NeoSets");
+    make_set(stage, "default", "mysql");
+    make_set(stage, "other", "clickhouse");
+    expect_run(stage, "get", 0, "mysql", NULL);
+    assert_null(strstr(stage->run.output, "clickhouse"));
+    expect_run(stage, "get -A", 0, "clickhouse", NULL);
+    expect_run(stage, "get clickhouse -n other -o name", 0, "clickhouse\n", NULL);
+    expect_run(stage, "get mysql -o json", 0, "\"wanted\":2", NULL);
+    expect_run(stage, "status mysql", 0, "missing: to be created", NULL);
+    expect_run(stage, "why mysql", 0, "is neoset-controller running?", NULL);
+    expect_run(stage, "history mysql", 0, "", "no revisions yet");
+    expect_run(stage, "get -n default --as someone", 0, "mysql", NULL);
+    struct stat status;
+    assert_int_not_equal(stat(stage->journal, &status), 0);
+}
+
+static void errors_name_the_thing_and_the_way_out(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, true);
+    make_set(stage, "default", "mysql");
+    expect_run(stage, "get mysq", 1, NULL, "no NeoSet mysq in namespace default: there is mysql");
+    expect_run(stage, "status mysql -n empty", 1, NULL, "elsewhere there is default/mysql (-n NAMESPACE)");
+    expect_run(stage, "pause nobody", 1, NULL, "there is mysql");
+    expect_run(stage, "get --context nope", 1, NULL, "nope");
+    expect_run(stage, "why mysql --journal /nowhere/x.db", 1, NULL, "/nowhere");
+    expect_run(stage, "get mysql -A", 64, NULL, "give -n instead of -A");
+    expect_run(stage, "get -A -n default", 64, NULL, "contradict");
+    expect_run(stage, "get --request-timeout soon", 64, NULL, "--request-timeout");
+    expect_run(stage, "pause", 64, NULL, "needs NAME");
+    expect_run(stage, "pauze mysql", 64, NULL, "did you mean pause?");
+    expect_run(stage, "status mysql -A", 64, NULL, "--all-namespaces is not an option of status");
+    stop_server(stage);
+    expect_run(stage, "get", 1, NULL, "Connection refused");
+    expect_run(stage, "pause mysql", 1, NULL, "Connection refused");
+    program_run(&stage->run, "neosetctl", "get --kubeconfig /nowhere/config");
+    assert_int_equal(stage->run.exit_code, 1);
+    assert_non_null(strstr(stage->run.errors, "/nowhere/config"));
+}
+
+static void a_missing_definition_and_missing_permissions_are_told(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, false);
+    expect_run(stage, "get", 1, NULL, "is its definition installed?");
+    expect_run(stage, "pause mysql", 1, NULL, "is its definition installed?");
+    stop_server(stage);
+    start_server(stage, "403,verb=list,resource=neosets,times=0;403,verb=patch,resource=neosets,times=0",
+                 true);
+    make_set(stage, "default", "mysql");
+    expect_run(stage, "get", 1, NULL, "403");
+    expect_run(stage, "pause mysql", 2, NULL, "kubectl auth can-i patch neosets.apps.neo.io");
+    expect_journaled(stage, "\"patch\" \"rejected\" 1\n");
+}
+
+static void kubectl_finds_it_as_a_plugin(void **state)
+{
+    struct stage *stage = *state;
+    CLEANUP_FREE char *program = program_path("neosetctl");
+    CLEANUP_FREE char *real = realpath(program, NULL);
+    CLEANUP_FREE char *link = xasprintf("%s/kubectl-neoset", stage->folder);
+    assert_int_equal(symlink(real, link), 0);
+    CLEANUP_FREE char *command = xasprintf("%s gett 2>&1", link);
+    FILE *pipe = popen(command, "re");
+    char line[256] = "";
+    assert_non_null(fgets(line, sizeof line, pipe));
+    assert_int_equal(WEXITSTATUS(pclose(pipe)), 64);
+    assert_string_equal(line, "kubectl neoset: unknown command gett: did you mean get?\n");
+}
+
+/* --- writing
+ * ------------------------------------------------------------------------------------------------ */
+
+static void pauses_and_resumes_and_journals_it_first(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, true);
+    make_set(stage, "default", "mysql");
+    expect_run(stage, "resume mysql", 0, "neoset/mysql is not paused\n", NULL);
+    struct stat status;
+    assert_int_not_equal(stat(stage->journal, &status), 0);
+    expect_run(stage, "pause mysql", 0, "neoset/mysql paused\n", NULL);
+    expect_run(stage, "get mysql -o json", 0, "\"paused\":true", NULL);
+    expect_run(stage, "pause mysql", 0, "neoset/mysql is paused already\n", NULL);
+    expect_run(stage, "resume mysql", 0, "neoset/mysql resumed\n", NULL);
+    expect_run(stage, "get mysql -o json", 0, "\"paused\":false", NULL);
+    expect_journaled(stage, "\"patch\" \"applied\" 1\n\"patch\" \"applied\" 1\n");
+    assert_int_equal(stat(stage->journal, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0600);
+    CLEANUP_FREE char *line = xasprintf("verify --journal %s", stage->journal);
+    program_run(&stage->run, "neoset-audit", line);
+    assert_int_equal(stage->run.exit_code, 0);
+}
+
+static void survives_what_happens_to_a_write(void **state)
+{
+    static const struct {
+        const char *fault;
+        int exit_code;
+        const char *output, *errors, *journaled, *is;
+    } table[] = {
+        {"409,verb=patch,resource=neosets,nth=1", 0, "paused", NULL, NULL, "\"paused\":true"},
+        {"lost,verb=patch,resource=neosets,nth=1", 0, "paused", NULL, "\"patch\" \"applied\" 1\n",
+         "\"paused\":true"},
+        {"drop,verb=patch,resource=neosets,nth=1", 0, "paused", NULL, "\"patch\" \"applied\" 2\n",
+         "\"paused\":true"},
+        {"503,verb=patch,resource=neosets,nth=1", 0, "paused", NULL, "\"patch\" \"applied\" 2\n",
+         "\"paused\":true"},
+        {"429,verb=patch,resource=neosets,nth=1,retry=1", 0, "paused", NULL, NULL, "\"paused\":true"},
+        {"422,verb=patch,resource=neosets,times=0", 2, "", "the server refuses: 422",
+         "\"patch\" \"rejected\" 1\n", "\"paused\":false"},
+    };
+    struct stage *stage = *state;
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        start_server(stage, table[i].fault, true);
+        make_set(stage, "default", "mysql");
+        expect_run(stage, "pause mysql", table[i].exit_code, table[i].output, table[i].errors);
+        expect_run(stage, "get mysql -o json", 0, table[i].is, NULL);
+        if (table[i].journaled)
+            expect_journaled(stage, table[i].journaled);
+        stop_server(stage);
+        CLEANUP_FREE char *command = xasprintf("rm -rf '%s/neoset'", stage->folder);
+        assert_int_equal(system(command), 0);
+    }
+}
+
+static void a_write_without_an_answer_in_time_is_settled_by_the_next(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, "late=1500ms,verb=patch,resource=neosets,nth=1", true);
+    make_set(stage, "default", "mysql");
+    expect_run(stage, "pause mysql --request-timeout 1s", 1, "", "nobody knows yet");
+    expect_run(stage, "pause mysql", 0, "neoset/mysql", NULL);
+    expect_run(stage, "get mysql -o json", 0, "\"paused\":true", NULL);
+    CLEANUP_FREE char *steps = journaled_steps(stage);
+    assert_null(strstr(steps, "open"));
+}
+
+static void another_neosetctl_is_waited_for(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, true);
+    make_set(stage, "default", "mysql");
+    CLEANUP_FREE char *folder = xasprintf("%s/neoset", stage->folder);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    CLEANUP_ENV struct env *env = env_sim_make(3);
+    struct journal *held = NULL;
+    struct journal_options options = {.path = stage->journal, .identity = "other", .version = "1"};
+    assert_int_equal(journal_open(env, &options, &held, NULL), 0);
+    expect_run(stage, "pause mysql", 1, "", "your journal cannot be used, so nothing is written");
+    expect_run(stage, "get mysql -o json", 0, "\"paused\":false", NULL);
+    journal_close(held, "done");
+    expect_run(stage, "pause mysql", 0, "neoset/mysql paused\n", NULL);
+}
+
+static void many_at_once_take_turns(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, true);
+    make_set(stage, "default", "mysql");
+    enum { MANY = 6 };
+    CLEANUP_FREE char *path = program_path("neosetctl");
+    pid_t pids[MANY];
+    for (int i = 0; i < MANY; i++) {
+        pids[i] = fork();
+        if (pids[i] == 0) {
+            putenv(stage->state_variable);
+            dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
+            execl(path, path, i % 2 ? "pause" : "resume", "mysql", "--kubeconfig", stage->kubeconfig,
+                  (char *)NULL);
+            _exit(127);
+        }
+    }
+    for (int i = 0; i < MANY; i++) {
+        int status = 0;
+        waitpid(pids[i], &status, 0);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    struct stat status;
+    if (stat(stage->journal, &status) == 0) {
+        CLEANUP_FREE char *steps = journaled_steps(stage);
+        assert_null(strstr(steps, "open"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(shows_what_is_there, setup, teardown),
+        cmocka_unit_test_setup_teardown(errors_name_the_thing_and_the_way_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_missing_definition_and_missing_permissions_are_told, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(kubectl_finds_it_as_a_plugin, setup, teardown),
+        cmocka_unit_test_setup_teardown(pauses_and_resumes_and_journals_it_first, setup, teardown),
+        cmocka_unit_test_setup_teardown(survives_what_happens_to_a_write, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_write_without_an_answer_in_time_is_settled_by_the_next, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(another_neosetctl_is_waited_for, setup, teardown),
+        cmocka_unit_test_setup_teardown(many_at_once_take_turns, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
