@@ -15,5 +15,3 @@
 /* Checks text and appends the rewritten text to out. *ret_marked tells whether anything was marked. */
 int json_scan(const char *text, size_t length, int depth_max, struct buf *out, bool *ret_marked,
               struct error **err);
-/* Length of the valid UTF-8 sequence at bytes (1-4), or 0. Rejects surrogates and overlong forms. */
-size_t utf8_sequence_length(const uint8_t *bytes, size_t available);

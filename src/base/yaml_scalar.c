@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/yaml_scalar.h"
 
-#include "base/json_scan.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <math.h>
@@ -216,7 +216,7 @@ static int base64_value(char digit)
 static bool is_text(const char *bytes, size_t length)
 {
     for (size_t at = 0; at < length;) {
-        size_t sequence = utf8_sequence_length((const uint8_t *)bytes + at, length - at);
+        size_t sequence = utf8_sequence_length(bytes + at, length - at);
         if (sequence == 0 || bytes[at] == '\0')
             return false;
         at += sequence;

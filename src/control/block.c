@@ -18,7 +18,8 @@ static void horizon_is_over(void *context)
     flight_read(flight, 0);
 }
 
-/* A create has no precondition that could be used up: after the horizon nothing of it is under way any more. */
+/* A create has no precondition that could be used up: after the horizon nothing of it is under way any more.
+ */
 static void wait_for_horizon(struct flight *flight)
 {
     struct env *env = flight->gateway->options.env;
@@ -42,9 +43,8 @@ static struct step_request *block_request(const struct flight *blocked)
 static struct flight *find_block(const struct flight *blocked)
 {
     struct flight *flight = NULL;
-    DL_FOREACH(blocked->gateway->flights, flight)
-    {
-        if (flight->kind == STEP_BLOCK && str_equal(flight->object_key, blocked->object_key))
+    DL_FOREACH (blocked->gateway->flights, flight) {
+        if (flight->kind == STEP_BLOCK && strcmp(flight->object_key, blocked->object_key) == 0)
             return flight;
     }
     return NULL;
@@ -60,9 +60,9 @@ static void send_block(struct flight *blocked)
     block->operation = blocked->operation;
     block->uid = xstrdup(blocked->uid);
     block->version = xstrdup(blocked->version);
-    block->operation_resource = blocked->operation_resource;
-    block->operation_namespace = xstrdup_or_null(blocked->operation_namespace);
-    block->operation_name = xstrdup_or_null(blocked->operation_name);
+    if (blocked->operation_name)
+        flight_join_workload(block, blocked->operation_resource, blocked->operation_namespace,
+                             blocked->operation_name);
     block->blocks = blocked;
     blocked->block = block;
     blocked->state = FLIGHT_BLOCKING;
@@ -113,13 +113,14 @@ void flight_block_ended(struct flight *blocked, enum journal_kind kind)
         return; /* it was sent again, or is being read: it finds out by itself */
     blocked->state = FLIGHT_OPEN;
     if (kind == JOURNAL_APPLIED) {
-        /* The block moved the object from the version that the step needs; read, since it may be another's block. */
+        /* The block moved the object from the version that the step needs; read, since it may be another's
+         * block. */
         str_replace(&blocked->last_summary, "no longer wanted, and made impossible");
         flight_read(blocked, 0);
         return;
     }
-    /* absent, overtaken: something else moved the object, perhaps the step itself. rejected, not_sent: nothing moved;
-     * the plans are asked again. */
+    /* absent, overtaken: something else moved the object, perhaps the step itself. rejected, not_sent:
+     * nothing moved; the plans are asked again. */
     blocked->parked = kind == JOURNAL_REJECTED;
     blocked->block_wanted = false;
     flight_read(blocked, kube_backoff_us(blocked->gateway->options.env, (unsigned)blocked->unknowns, -1));

@@ -5,8 +5,8 @@
 
 #include <signal.h>
 
-/* Passages of the one edge and kind that NEOSET_CRASH names. The only mutable global of the tree, in test builds only:
- * a crash is a property of the process. */
+/* Passages of the one edge and kind that NEOSET_CRASH names. The only mutable global of the tree, in test
+ * builds only: a crash is a property of the process. */
 static unsigned passages;
 
 bool crash_is_due(struct env *env, const char *edge, const char *step_kind)

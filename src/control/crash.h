@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Crash points for the crash matrix. The product contains none: without -DNEOSET_CRASH_POINTS every macro is empty and
- * nothing reads NEOSET_CRASH. In the test build NEOSET_CRASH=<edge>:<step kind>[:n] ends the process with SIGKILL at
- * the n-th passage (1 when n is left out) of that edge by a step of that kind ("*": any kind).
+ * Crash points for the crash matrix. The product contains none: without -DNEOSET_CRASH_POINTS every macro is
+ * empty and nothing reads NEOSET_CRASH. In the test build NEOSET_CRASH=<edge>:<step kind>[:n] ends the
+ * process with SIGKILL at the n-th passage (1 when n is left out) of that edge by a step of that kind ("*":
+ * any kind).
  *
  * The edges, in the order in which a step passes them:
  *   intent-commit  its intent is appended; the commit has not begun

@@ -54,7 +54,8 @@ static enum journal_kind kind_of_verdict(enum step_verdict verdict)
 }
 
 /* A person's word: annotation apps.neo.io/settle = "KEY=applied|absent; why". True: it settles this step. */
-static bool settled_by_person(const struct flight *flight, const cJSON *object, enum step_verdict *ret, char **ret_reason)
+static bool settled_by_person(const struct flight *flight, const cJSON *object, enum step_verdict *ret,
+                              char **ret_reason)
 {
     const char *text = json_path_str(object, "metadata", "annotations", STEP_SETTLE_ANNOTATION, NULL);
     size_t length = strlen(flight->key);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "control/event.h"
 
-#include "base/json_scan.h"
+#include "base/utf8.h"
 #include "base/sha256.h"
 #include "base/time_text.h"
 #include "control/step.h"
@@ -32,6 +32,7 @@ struct event {
     int count;
     int count_sent; /* 0: the Event is not made yet */
     bool under_way;
+    bool creating; /* what is under way makes it */
 };
 
 struct event_recorder {
@@ -72,8 +73,7 @@ void event_recorder_free(struct event_recorder *recorder)
         return;
     env_timer_cancel(recorder->env, &recorder->timer);
     struct event *event = NULL, *next = NULL;
-    HASH_ITER(hh, recorder->events, event, next)
-    {
+    HASH_ITER (hh, recorder->events, event, next) {
         HASH_DEL(recorder->events, event);
         event_free(event);
     }
@@ -140,7 +140,7 @@ static void sent(void *context, const struct kube_answer *answer)
     struct event_recorder *recorder = event->recorder;
     event->under_way = false;
     recorder->under_way--;
-    if (answer->http == 404)
+    if (answer->http == 404 && !event->creating)
         event->count_sent = 0; /* the server forgot it: the next one is made anew */
     wake(recorder, 0);
 }
@@ -159,6 +159,7 @@ static void send_event(struct event_recorder *recorder, struct event *event)
     event->count_sent = event->count;
     event->sent_boot_us = env_boot_us(recorder->env);
     event->under_way = true;
+    event->creating = is_new;
     recorder->under_way++;
     exempt_write(recorder->exempt,
                  &(struct exempt_request){.kind = EXEMPT_EVENT,
@@ -179,8 +180,7 @@ static void pump(void *context)
     int64_t now_us = env_boot_us(recorder->env);
     int64_t next_us = INT64_MAX;
     struct event *event = NULL, *next = NULL;
-    HASH_ITER(hh, recorder->events, event, next)
-    {
+    HASH_ITER (hh, recorder->events, event, next) {
         if (recorder->under_way >= UNDER_WAY_MAX)
             return; /* an answer wakes us */
         if (event->under_way || event->count == event->count_sent)
@@ -200,8 +200,7 @@ static void pump(void *context)
 static void drop_oldest(struct event_recorder *recorder)
 {
     struct event *event = NULL, *next = NULL;
-    HASH_ITER(hh, recorder->events, event, next)
-    {
+    HASH_ITER (hh, recorder->events, event, next) {
         if (event->under_way)
             continue;
         HASH_DEL(recorder->events, event);
@@ -223,14 +222,13 @@ static char *cut_text(const char *text, size_t max)
     return xstrndup(text, kept);
 }
 
-static struct event *event_of(struct event_recorder *recorder, const struct event_subject *subject, bool warning,
-                              const char *reason, const char *note)
+static struct event *event_of(struct event_recorder *recorder, const struct event_subject *subject,
+                              bool warning, const char *reason, const char *note)
 {
     CLEANUP_FREE char *short_note = cut_text(note, NOTE_MAX);
-    CLEANUP_FREE char *identity =
-        xasprintf("%s/%s/%s/%s/%s/%s", kube_resource_info(subject->resource)->kind,
-                  subject->namespace ? subject->namespace : "", subject->name, subject->uid ? subject->uid : "",
-                  reason, short_note);
+    CLEANUP_FREE char *identity = xasprintf("%s/%s/%s/%s/%s/%s", kube_resource_info(subject->resource)->kind,
+                                            subject->namespace ? subject->namespace : "", subject->name,
+                                            subject->uid ? subject->uid : "", reason, short_note);
     struct event *event = NULL;
     HASH_FIND_STR(recorder->events, identity, event);
     if (event)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Events for people: counted, few, and never in anybody's way. An event that says the same of the same object again
- * raises a count instead of making a new one, at most once in 10 s; the queue is bounded; failures are forgotten.
- * Nothing decides by them. */
+ * Events for people: counted, few, and never in anybody's way. An event that says the same of the same object
+ * again raises a count instead of making a new one, at most once in 10 s; the queue is bounded; failures are
+ * forgotten. Nothing decides by them. */
 #pragma once
 
 #include "control/exempt.h"

@@ -15,8 +15,9 @@ static const struct exempt_kind_info {
 
 /* The members of status that a later decision reads. */
 static const char *const deciding_fields[] = {
-    "currentRevisionName", "currentRevisionProven", "updateRevisionName", "currentPartition", "collisionCount",
-    "doneOrdinals",        "leftStableOrdinals",    "currentImage",       "targetImage",
+    "currentRevisionName", "currentRevisionProven", "updateRevisionName",
+    "currentPartition",    "collisionCount",        "doneOrdinals",
+    "leftStableOrdinals",  "currentImage",          "targetImage",
 };
 
 struct exempt_call {
@@ -50,8 +51,7 @@ void exempt_free(struct exempt *exempt)
     if (!exempt)
         return;
     struct exempt_call *call = NULL, *next = NULL;
-    DL_FOREACH_SAFE(exempt->calls, call, next)
-    {
+    DL_FOREACH_SAFE (exempt->calls, call, next) {
         kube_call_cancel(exempt->options.client, &call->call);
         free(call);
     }
@@ -85,8 +85,7 @@ bool exempt_has_deciding_field(enum kube_resource resource, const cJSON *status)
 static bool has_only_status(const cJSON *body)
 {
     const cJSON *member = NULL;
-    cJSON_ArrayForEach(member, body)
-    {
+    cJSON_ArrayForEach (member, body) {
         if (strcmp(member->string, "status") != 0)
             return false;
     }

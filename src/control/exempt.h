@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The writes that are not journaled, by name, in one table: what describes but does not decide, and what stores
- * nothing (journal.md, "What is journaled, what is exempt"). They carry Audit-ID neo-x-<kind>-<n>, so that the server's
- * log tells them from steps. Whatever is not in the table cannot be written from here: it is asserted, kind by kind.
- * Nothing is ever sent twice. */
+ * The writes that are not journaled, by name, in one table: what describes but does not decide, and what
+ * stores nothing (journal.md, "What is journaled, what is exempt"). They carry Audit-ID neo-x-<kind>-<n>, so
+ * that the server's log tells them from steps. Whatever is not in the table cannot be written from here: it
+ * is asserted, kind by kind. Nothing is ever sent twice. */
 #pragma once
 
 #include "kube/client.h"
 
 /* X(NAME, text in the Audit-ID, method or methods, connection pool) */
 #define EXEMPT_KINDS(X)                                                                                      \
-    X(STATUS, "status", "PATCH", HTTP_POOL_REQUEST)      /* descriptive fields of a NeoSet's status */         \
-    X(EVENT, "event", "POST PATCH", HTTP_POOL_REQUEST)   /* Events */                                          \
-    X(LEASE, "lease", "POST PATCH", HTTP_POOL_LEASE)     /* our Lease: taking, renewing, giving back */        \
-    X(DRY_RUN, "dry-run", "POST PATCH", HTTP_POOL_REQUEST) /* dryRun=All in the query: stores nothing */       \
-    X(REVIEW, "review", "POST", HTTP_POOL_REQUEST)       /* may we? */
+    X(STATUS, "status", "PATCH", HTTP_POOL_REQUEST)        /* descriptive fields of a NeoSet's status */     \
+    X(EVENT, "event", "POST PATCH", HTTP_POOL_REQUEST)     /* Events */                                      \
+    X(LEASE, "lease", "POST PATCH", HTTP_POOL_LEASE)       /* our Lease: taking, renewing, giving back */    \
+    X(DRY_RUN, "dry-run", "POST PATCH", HTTP_POOL_REQUEST) /* dryRun=All in the query: stores nothing */     \
+    X(REVIEW, "review", "POST", HTTP_POOL_REQUEST)         /* may we? */
 
 enum exempt_kind {
 #define X(name, text, methods, pool) EXEMPT_##name,
@@ -49,7 +49,8 @@ struct exempt_request {
     int64_t timeout_us;
 };
 /* done may be NULL; it is called once unless exempt is freed first. */
-void exempt_write(struct exempt *exempt, const struct exempt_request *request, kube_done *done, void *context);
+void exempt_write(struct exempt *exempt, const struct exempt_request *request, kube_done *done,
+                  void *context);
 /* True when status holds a field that decides, for this resource: such a write is a step, never exempt. */
 bool exempt_has_deciding_field(enum kube_resource resource, const cJSON *status);
 /* How many writes were sent, by kind. */

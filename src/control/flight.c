@@ -93,14 +93,15 @@ static void take_again(struct flight *flight, const struct kube_answer *answer)
     flight_tell(flight, JOURNAL_UNKNOWN, flight->last_http, NULL);
 }
 
-/* It never left. The first attempt closes the step; after earlier ones it is as undecided as before. A server that
- * cannot be reached is not asked for every step anew. */
+/* It never left. The first attempt closes the step; after earlier ones it is as undecided as before. A server
+ * that cannot be reached is not asked for every step anew. */
 static void take_not_sent(struct flight *flight)
 {
     struct gateway *gateway = flight->gateway;
     struct env *env = gateway->options.env;
     if (gateway->options.may_write == NULL || gateway->options.may_write(gateway->options.context))
-        gateway_hold_until(gateway, env_boot_us(env) + kube_backoff_us(env, gateway->not_sent_in_a_row++, -1));
+        gateway_hold_until(gateway,
+                           env_boot_us(env) + kube_backoff_us(env, gateway->not_sent_in_a_row++, -1));
     if (flight->unknowns == 0)
         flight_close(flight, JOURNAL_NOT_SENT, 0, NULL, flight->last_summary);
     else
@@ -122,7 +123,8 @@ static void take_answer(struct flight *flight, const struct kube_answer *answer)
         flight_close(flight, JOURNAL_APPLIED, answer->http, answered_object(answer), NULL);
         return;
     case ANSWER_REJECTED:
-        /* An earlier attempt that nobody answered may have been applied, or still be: this answer is not its. */
+        /* An earlier attempt that nobody answered may have been applied, or still be: this answer is not its.
+         */
         if (flight->unanswered)
             fall_in_doubt(flight, backoff_us(flight, -1));
         else
@@ -206,7 +208,8 @@ void flight_send_again(struct flight *flight)
                                 .attempt = flight->unknowns + 1,
                                 .http = flight->last_http,
                                 .audit_id = audit_id,
-                                .reason = flight->last_summary && *flight->last_summary ? flight->last_summary : NULL});
+                                .reason = flight->last_summary && *flight->last_summary ? flight->last_summary
+                                                                                        : NULL});
     flight->unknowns++;
     flight->block_wanted = false;
     flight->parked = false;

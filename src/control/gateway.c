@@ -20,11 +20,46 @@ static struct flight *find(const struct gateway *gateway, enum kube_resource res
     return flight;
 }
 
-static bool is_of_operation_object(const struct flight *flight, enum kube_resource resource, const char *namespace,
-                                   const char *name)
+struct workload *gateway_find_workload(const struct gateway *gateway, enum kube_resource resource,
+                                       const char *namespace, const char *name)
 {
-    return flight->operation_name && flight->operation_resource == resource &&
-           str_equal(flight->operation_namespace, namespace) && strcmp(flight->operation_name, name) == 0;
+    CLEANUP_FREE char *key = gateway_object_key(resource, namespace, name);
+    struct workload *workload = NULL;
+    HASH_FIND_STR(gateway->workloads, key, workload);
+    return workload;
+}
+
+void flight_join_workload(struct flight *flight, enum kube_resource resource, const char *namespace,
+                          const char *name)
+{
+    struct gateway *gateway = flight->gateway;
+    PRE(flight->workload == NULL);
+    flight->operation_resource = resource;
+    flight->operation_namespace = xstrdup_or_null(namespace);
+    flight->operation_name = xstrdup(name);
+    struct workload *workload = gateway_find_workload(gateway, resource, namespace, name);
+    if (!workload) {
+        workload = xcalloc(1, sizeof(*workload));
+        workload->key = gateway_object_key(resource, namespace, name);
+        HASH_ADD_KEYPTR(hh, gateway->workloads, workload->key, strlen(workload->key), workload);
+    }
+    DL_APPEND2(workload->flights, flight, workload_prev, workload_next);
+    flight->workload = workload;
+}
+
+static void leave_workload(struct flight *flight)
+{
+    struct gateway *gateway = flight->gateway;
+    struct workload *workload = STEAL(flight->workload);
+    if (!workload)
+        return;
+    DL_DELETE2(workload->flights, flight, workload_prev, workload_next);
+    gateway_end_pending(gateway, workload, flight->operation);
+    if (workload->flights)
+        return;
+    HASH_DEL(gateway->workloads, workload);
+    free(workload->key);
+    free(workload);
 }
 
 struct flight *flight_make(struct gateway *gateway, enum step_kind kind, enum kube_resource resource,
@@ -51,6 +86,7 @@ static void flight_unlink(struct flight *flight)
     DL_DELETE(gateway->flights, flight);
     if (flight->kind != STEP_BLOCK)
         HASH_DELETE(hh, gateway->by_object, flight);
+    leave_workload(flight);
 }
 
 static void flight_release(struct flight *flight)
@@ -60,10 +96,20 @@ static void flight_release(struct flight *flight)
     if (flight->call)
         kube_call_cancel(gateway->options.client, &flight->call);
     char *const texts[] = {
-        flight->object_key,     flight->key,   flight->namespace, flight->name,
-        flight->subresource,    flight->uid,   flight->version,   flight->fingerprint,
-        flight->owner,          flight->body,  flight->operation_namespace,
-        flight->operation_name, flight->last_reason, flight->last_summary,
+        flight->object_key,
+        flight->key,
+        flight->namespace,
+        flight->name,
+        flight->subresource,
+        flight->uid,
+        flight->version,
+        flight->fingerprint,
+        flight->owner,
+        flight->body,
+        flight->operation_namespace,
+        flight->operation_name,
+        flight->last_reason,
+        flight->last_summary,
     };
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
         free(texts[i]);
@@ -100,14 +146,13 @@ void gateway_free(struct gateway *gateway)
     env_timer_cancel(gateway->options.env, &gateway->hold_timer);
     env_timer_cancel(gateway->options.env, &gateway->stop_timer);
     env_timer_cancel(gateway->options.env, &gateway->recover_timer);
+    while (gateway->pending_ends)
+        gateway_drop_pending_end(gateway, gateway->pending_ends);
     struct flight *flight = NULL, *next = NULL;
-    DL_FOREACH_SAFE(gateway->flights, flight, next)
-    {
+    DL_FOREACH_SAFE (gateway->flights, flight, next) {
         flight_unlink(flight);
         flight_release(flight);
     }
-    while (gateway->pending_ends)
-        gateway_drop_pending_end(gateway, gateway->pending_ends);
     gateway_forget_closed(gateway);
     free(gateway);
 }
@@ -174,20 +219,21 @@ void flight_append_intent(struct flight *flight, const struct step_request *requ
     flight->body = preconditions_make_bytes(request, flight->key);
     CLEANUP_FREE char *audit_id = xasprintf("neo-%s-1", flight->key);
     CLEANUP_FREE char *detail = intent_detail(flight);
-    flight->step = journal_append_intent(journal,
-                                         &(struct journal_entry){.kind = JOURNAL_INTENT,
-                                                                 .operation = flight->operation,
-                                                                 .attempt = 1,
-                                                                 .action = info->text,
-                                                                 .object = kube_resource_info(flight->resource)->kind,
-                                                                 .namespace = flight->namespace,
-                                                                 .name = flight->name,
-                                                                 .uid = flight->uid,
-                                                                 .version = flight->version,
-                                                                 .audit_id = audit_id,
-                                                                 .reason = request->reason,
-                                                                 .detail = detail},
-                                         flight->body, strlen(flight->body), info->keep_body);
+    flight->step =
+        journal_append_intent(journal,
+                              &(struct journal_entry){.kind = JOURNAL_INTENT,
+                                                      .operation = flight->operation,
+                                                      .attempt = 1,
+                                                      .action = info->text,
+                                                      .object = kube_resource_info(flight->resource)->kind,
+                                                      .namespace = flight->namespace,
+                                                      .name = flight->name,
+                                                      .uid = flight->uid,
+                                                      .version = flight->version,
+                                                      .audit_id = audit_id,
+                                                      .reason = request->reason,
+                                                      .detail = detail},
+                              flight->body, strlen(flight->body), info->keep_body);
     ENSURE(flight->step == seq);
     flight->state = FLIGHT_INTENT;
     flight->gateway->metrics.submitted++;
@@ -205,23 +251,22 @@ static struct flight *flight_of_request(struct gateway *gateway, const struct st
     flight->fingerprint = xstrdup_or_null(request->fingerprint);
     if (!request->uid && request->body)
         flight->owner = xstrdup_or_null(step_owner_uid(request->body));
-    flight->operation_resource = request->operation_resource;
-    flight->operation_namespace = xstrdup_or_null(request->operation_namespace);
-    flight->operation_name = xstrdup(request->operation_name);
+    flight_join_workload(flight, request->operation_resource, request->operation_namespace,
+                         request->operation_name);
     flight->lowers_availability = request->lowers_availability;
     return flight;
 }
 
-/* A step of an operation's object is in doubt: nothing else may take capacity away from it (journal.md, rule 7). */
+/* A step of an operation's object is in doubt: nothing else may take capacity away from it (journal.md, rule
+ * 7). */
 static bool something_is_in_doubt(const struct gateway *gateway, const struct step_request *request)
 {
-    const struct flight *flight = NULL;
-    DL_FOREACH(gateway->flights, flight)
-    {
-        if (flight->in_doubt && is_of_operation_object(flight, request->operation_resource,
-                                                       request->operation_namespace, request->operation_name))
+    const struct workload *workload = gateway_find_workload(
+        gateway, request->operation_resource, request->operation_namespace, request->operation_name);
+    for (const struct flight *flight = workload ? workload->flights : NULL; flight;
+         flight = flight->workload_next)
+        if (flight->in_doubt)
             return true;
-    }
     return false;
 }
 
@@ -232,9 +277,10 @@ static bool is_same_step(const struct flight *flight, const struct step_request 
            str_equal(flight->subresource, request->subresource);
 }
 
-/* An open step is asked for again: the same bytes leave once more. After a restart the bytes of a create are gone; they
- * are made again with the step's key and must have the digest that the journal has. */
-static int submit_again(struct flight *flight, const struct step_request *request, step_done *done, void *context)
+/* An open step is asked for again: the same bytes leave once more. After a restart the bytes of a create are
+ * gone; they are made again with the step's key and must have the digest that the journal has. */
+static int submit_again(struct flight *flight, const struct step_request *request, step_done *done,
+                        void *context)
 {
     if (flight->state != FLIGHT_OPEN || !is_same_step(flight, request))
         return -ERROR_CONFLICT;
@@ -294,13 +340,15 @@ int gateway_submit(struct gateway *gateway, struct step_request *request, step_d
     return result;
 }
 
-/* --- handing over: the only place where a step's request is made ------------------------------------------ */
+/* --- handing over: the only place where a step's request is made ------------------------------------------
+ */
 
 static char *write_path(const struct flight *flight)
 {
     const struct step_kind_info *info = step_kind_info(flight->kind);
     bool creates = strcmp(info->method, "POST") == 0;
-    char *path = kube_path(flight->resource, flight->namespace, creates ? NULL : flight->name, flight->subresource);
+    char *path =
+        kube_path(flight->resource, flight->namespace, creates ? NULL : flight->name, flight->subresource);
     kube_path_add_query(&path, "timeout", "10s");
     if (strcmp(info->method, "DELETE") != 0)
         kube_path_add_query(&path, "fieldManager", flight->gateway->options.field_manager);
@@ -423,7 +471,8 @@ static void append_outcome(struct flight *flight, enum journal_kind kind, int ht
     journal_commit_soon(journal);
 }
 
-void flight_close(struct flight *flight, enum journal_kind kind, int http, const cJSON *object, const char *reason)
+void flight_close(struct flight *flight, enum journal_kind kind, int http, const cJSON *object,
+                  const char *reason)
 {
     struct gateway *gateway = flight->gateway;
     PRE(journal_kind_is_outcome(kind));
@@ -434,7 +483,6 @@ void flight_close(struct flight *flight, enum journal_kind kind, int http, const
         gateway_remember_closed(gateway, flight);
     /* Out of the table first: who is told may submit the next step for this object at once. */
     flight_unlink(flight);
-    gateway_end_pending(gateway, flight->operation);
     gateway_note_decided(gateway, flight);
     struct flight *blocked = flight->blocks;
     if (blocked)
@@ -457,7 +505,8 @@ bool gateway_is_open(const struct gateway *gateway, enum kube_resource resource,
                      const char *name)
 {
     return find(gateway, resource, namespace, name) ||
-           journal_open_step_on(gateway->options.journal, kube_resource_info(resource)->kind, namespace, name);
+           journal_open_step_on(gateway->options.journal, kube_resource_info(resource)->kind, namespace,
+                                name);
 }
 
 bool gateway_find_open(const struct gateway *gateway, enum kube_resource resource, const char *namespace,
@@ -477,26 +526,25 @@ bool gateway_find_open(const struct gateway *gateway, enum kube_resource resourc
 bool gateway_lowers_availability(const struct gateway *gateway, enum kube_resource operation_resource,
                                  const char *namespace, const char *name)
 {
-    const struct flight *flight = NULL;
-    DL_FOREACH(gateway->flights, flight)
-    {
-        if (flight->lowers_availability &&
-            is_of_operation_object(flight, operation_resource, namespace, name))
+    const struct workload *workload = gateway_find_workload(gateway, operation_resource, namespace, name);
+    for (const struct flight *flight = workload ? workload->flights : NULL; flight;
+         flight = flight->workload_next)
+        if (flight->lowers_availability)
             return true;
-    }
     return false;
 }
 
-void gateway_settle_unwanted(struct gateway *gateway, enum kube_resource operation_resource, const char *namespace,
-                             const char *name)
+void gateway_settle_unwanted(struct gateway *gateway, enum kube_resource operation_resource,
+                             const char *namespace, const char *name)
 {
-    if (!gateway_may_send(gateway))
+    const struct workload *workload = gateway_find_workload(gateway, operation_resource, namespace, name);
+    if (!workload || !gateway_may_send(gateway))
         return;
-    struct flight *flight = NULL, *next = NULL;
-    DL_FOREACH_SAFE(gateway->flights, flight, next)
-    {
-        if (flight->state == FLIGHT_OPEN && flight->kind != STEP_BLOCK &&
-            is_of_operation_object(flight, operation_resource, namespace, name))
+    struct flight *next = NULL;
+    /* The workload is gone with its last flight: what comes next is looked at before. */
+    for (struct flight *flight = workload->flights; flight; flight = next) {
+        next = flight->workload_next;
+        if (flight->state == FLIGHT_OPEN && flight->kind != STEP_BLOCK)
             flight_give_up(flight);
     }
 }
@@ -507,8 +555,7 @@ void gateway_metrics_get(const struct gateway *gateway, struct gateway_metrics *
     ret->open = 0;
     ret->parked = 0;
     const struct flight *flight = NULL;
-    DL_FOREACH(gateway->flights, flight)
-    {
+    DL_FOREACH (gateway->flights, flight) {
         ret->open++;
         ret->parked += flight->parked;
     }
@@ -536,8 +583,7 @@ void gateway_check_stopped(struct gateway *gateway)
     if (!gateway->stopping || !gateway->stopped)
         return;
     const struct flight *flight = NULL;
-    DL_FOREACH(gateway->flights, flight)
-    {
+    DL_FOREACH (gateway->flights, flight) {
         if (is_under_way(flight))
             return;
     }

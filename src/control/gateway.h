@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The only code that writes to a cluster. A step's intent is on disk before its request leaves; its outcome is
- * journaled after the answer; what is in doubt is resolved by reading the API server, never by guessing. At most one
- * step is open an object. A write without its preconditions does not leave.
+ * The only code that writes to a cluster. A step's intent is on disk before its request leaves; its outcome
+ * is journaled after the answer; what is in doubt is resolved by reading the API server, never by guessing.
+ * At most one step is open an object. A write without its preconditions does not leave.
  *
  *   submitted --commit--> durable --last-moment hook--> left --answer--> applied | rejected
  *       |                    |                            |
@@ -28,7 +28,8 @@ struct gateway_options {
     bool (*may_write)(void *context);
     /* How long the lease is still surely ours; bounds the write's timeout. NULL: unbounded. */
     int64_t (*lease_left_us)(void *context);
-    /* What was refused for now may be accepted again (the journal is well, a hold is over). NULL: nobody waits. */
+    /* What was refused for now may be accepted again (the journal is well, a hold is over). NULL: nobody
+     * waits. */
     void (*resume)(void *context);
     /* An open step's fate changed outside a submit (recovery, late answers): wake the operation's object. */
     void (*wake)(void *context, enum kube_resource resource, const char *namespace, const char *name);
@@ -39,39 +40,43 @@ struct gateway *gateway_make(const struct gateway_options *options);
 void gateway_free(struct gateway *gateway);
 
 /* Takes request over. 0: accepted (an intent was appended, or an open step in doubt is sent again);
- * -ERROR_CONFLICT: another step is open on this object; -ERROR_REFUSED: not now (journal slow or full, stopping, not
- * leading, server unreachable, horizon after a replaced journal); nothing was appended then. done is called once, from the loop, with an
- * outcome; and before that once with JOURNAL_UNKNOWN each time the step falls in doubt. The intent becomes durable with
- * the caller's journal_commit(): one for all that a turn submits. */
+ * -ERROR_CONFLICT: another step is open on this object; -ERROR_REFUSED: not now (journal slow or full,
+ * stopping, not leading, server unreachable, horizon after a replaced journal); nothing was appended then.
+ * done is called once, from the loop, with an outcome; and before that once with JOURNAL_UNKNOWN each time
+ * the step falls in doubt. The intent becomes durable with the caller's journal_commit(): one for all that a
+ * turn submits. */
 int gateway_submit(struct gateway *gateway, struct step_request *request, step_done *done, void *context);
 
 /* A step is open on this object (submitted, under way or in doubt). */
 bool gateway_is_open(const struct gateway *gateway, enum kube_resource resource, const char *namespace,
                      const char *name);
-/* The same, with what a plan must know of it: in_doubt when submitting it again would send it again, or may. */
+/* The same, with what a plan must know of it: in_doubt when submitting it again would send it again, or may.
+ */
 bool gateway_find_open(const struct gateway *gateway, enum kube_resource resource, const char *namespace,
                        const char *name, bool *ret_in_doubt, bool *ret_lowers_availability);
 /* A step that lowers availability of this operation's object is open (journal.md, In doubt, rule 7). */
 bool gateway_lowers_availability(const struct gateway *gateway, enum kube_resource operation_resource,
                                  const char *namespace, const char *name);
-/* After a full turn of planning for one operation object: steps of it that are in doubt with verdict open, and that the
- * turn did not submit again, are made impossible by a `block` step and closed. */
-void gateway_settle_unwanted(struct gateway *gateway, enum kube_resource operation_resource, const char *namespace,
-                             const char *name);
-/* Resolves every step that ended runs left open (at start, after the head check). went_back: they are all closed
- * overtaken. done is called when nothing of them is undecided any more but what verdict open leaves to the plans. */
+/* After a full turn of planning for one operation object: steps of it that are in doubt with verdict open,
+ * and that the turn did not submit again, are made impossible by a `block` step and closed. */
+void gateway_settle_unwanted(struct gateway *gateway, enum kube_resource operation_resource,
+                             const char *namespace, const char *name);
+/* Resolves every step that ended runs left open (at start, after the head check). went_back: they are all
+ * closed overtaken. done is called when nothing of them is undecided any more but what verdict open leaves to
+ * the plans. */
 void gateway_recover(struct gateway *gateway, bool went_back, env_callback *done, void *context);
-/* Refuses every submit for one horizon from now: the journal was replaced, a request of its life before may be under
- * way. */
+/* Refuses every submit for one horizon from now: the journal was replaced, a request of its life before may
+ * be under way. */
 void gateway_hold_horizon(struct gateway *gateway);
-/* Tells the gateway of a step key seen on an object. A key of a step of this journal that was closed as anything but
- * applied gets its `late` entry, once. */
+/* Tells the gateway of a step key seen on an object. A key of a step of this journal that was closed as
+ * anything but applied gets its `late` entry, once. */
 void gateway_observe_key(struct gateway *gateway, const char *key);
-/* Ends an operation with an outcome ("completed", "failed", "superseded", "cancelled"); nothing when none is open. Put
- * off while a step of it is open. */
+/* Ends an operation with an outcome ("completed", "failed", "superseded", "cancelled"); nothing when none is
+ * open. Put off while a step of it is open. */
 void gateway_end_operation(struct gateway *gateway, const char *kind, enum kube_resource resource,
                            const char *namespace, const char *name, const char *outcome, const char *reason);
-/* The journal's health changed: who was refused may try again. Its owner calls this from journal_on_health(). */
+/* The journal's health changed: who was refused may try again. Its owner calls this from journal_on_health().
+ */
 void gateway_health_changed(struct gateway *gateway);
 /* No new steps; done is called when nothing is under way any more or after timeout_us. */
 void gateway_stop(struct gateway *gateway, int64_t timeout_us, env_callback *done, void *context);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The gateway's parts, as they know each other: a flight is one open step on its way from intent to outcome.
- * gateway.c takes steps in, hands them over and closes them, flight.c hears the answer, doubt.c reads the cluster, block.c
- * makes what is no longer wanted impossible, recover.c takes over what ended runs left open, late.c knows closed keys
- * that may still turn up. Only src/control/gateway's files include this. */
+ * gateway.c takes steps in, hands them over and closes them, flight.c hears the answer, doubt.c reads the
+ * cluster, block.c makes what is no longer wanted impossible, recover.c takes over what ended runs left open,
+ * late.c knows closed keys that may still turn up. Only src/control/gateway's files include this. */
 #pragma once
 
 #include "base/time_text.h"
@@ -30,10 +30,19 @@ enum flight_state {
     FLIGHT_BLOCKING, /* a block step is on its way to make it impossible */
 };
 
+/* The object of operations (a NeoSet) with the flights of its steps. */
+struct workload {
+    UT_hash_handle hh;
+    char *key;              /* "NeoSet/<namespace>/<name>" */
+    struct flight *flights; /* oldest first */
+};
+
 struct flight {
     struct gateway *gateway;
     struct flight *prev, *next; /* in gateway.flights, oldest first */
-    UT_hash_handle hh;          /* in gateway.by_object by object_key; not of blocks */
+    struct workload *workload;  /* NULL: its operation's object is not known any more */
+    struct flight *workload_prev, *workload_next;
+    UT_hash_handle hh; /* in gateway.by_object by object_key; not of blocks */
     char *object_key;
     enum flight_state state;
 
@@ -99,6 +108,7 @@ struct gateway {
     struct gateway_options options;
     struct flight *flights;
     struct flight *by_object;
+    struct workload *workloads;
     struct closed_key *closed_keys;
     struct pending_end *pending_ends;
     int64_t made_boot_us; /* no attempt of an ended run left after this */
@@ -128,9 +138,15 @@ enum { PARK_AFTER_READS = 5 };
 /* gateway.c */
 struct flight *flight_make(struct gateway *gateway, enum step_kind kind, enum kube_resource resource,
                            const char *namespace, const char *name);
-/* Appends the outcome, tells who waits, frees the flight. kind is an outcome; object may be NULL. http 0: found by
- * reading. */
-void flight_close(struct flight *flight, enum journal_kind kind, int http, const cJSON *object, const char *reason);
+/* Puts the flight under the object of its operation. */
+void flight_join_workload(struct flight *flight, enum kube_resource resource, const char *namespace,
+                          const char *name);
+struct workload *gateway_find_workload(const struct gateway *gateway, enum kube_resource resource,
+                                       const char *namespace, const char *name);
+/* Appends the outcome, tells who waits, frees the flight. kind is an outcome; object may be NULL. http 0:
+ * found by reading. */
+void flight_close(struct flight *flight, enum journal_kind kind, int http, const cJSON *object,
+                  const char *reason);
 void flight_tell(struct flight *flight, enum journal_kind kind, int http, const cJSON *object);
 void flight_wake_operation(const struct flight *flight);
 /* Nothing new may be sent now: stopping, journal not well, not leading, or a hold. */
@@ -144,10 +160,11 @@ void flight_append_intent(struct flight *flight, const struct step_request *requ
 void flight_hand_over(struct flight *flight, bool (*before_send)(void *context), kube_done *done);
 
 /* operation.c */
-/* The operation that the step belongs to: the open one, or a new one. 0: not now, the one before is not closed. */
+/* The operation that the step belongs to: the open one, or a new one. 0: not now, the one before is not
+ * closed. */
 int64_t gateway_take_operation(struct gateway *gateway, const struct step_request *request);
 /* Ends it if that was put off and nothing of it is open any more. */
-void gateway_end_pending(struct gateway *gateway, int64_t operation);
+void gateway_end_pending(struct gateway *gateway, const struct workload *workload, int64_t operation);
 void gateway_drop_pending_end(struct gateway *gateway, struct pending_end *end);
 
 /* flight.c */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rule 6 of "In doubt": the keys of steps that this run closed as anything but applied. One that turns up on an object
- * after all gets a `late` entry, once. Bounded: the oldest are forgotten. */
+ * Rule 6 of "In doubt": the keys of steps that this run closed as anything but applied. One that turns up on
+ * an object after all gets a `late` entry, once. Bounded: the oldest are forgotten. */
 #include "control/gateway_parts.h"
 
 static void forget(struct gateway *gateway, struct closed_key *closed)
@@ -28,11 +28,12 @@ void gateway_observe_key(struct gateway *gateway, const char *key)
     HASH_FIND_STR(gateway->closed_keys, key, closed);
     if (!closed)
         return;
-    journal_append(gateway->options.journal,
-                   &(struct journal_entry){.kind = JOURNAL_LATE,
-                                           .operation = closed->operation,
-                                           .step = closed->step,
-                                           .reason = "its key turned up on the object after the step was closed"});
+    journal_append(
+        gateway->options.journal,
+        &(struct journal_entry){.kind = JOURNAL_LATE,
+                                .operation = closed->operation,
+                                .step = closed->step,
+                                .reason = "its key turned up on the object after the step was closed"});
     journal_commit_soon(gateway->options.journal);
     gateway->metrics.late++;
     forget(gateway, closed);
@@ -41,8 +42,7 @@ void gateway_observe_key(struct gateway *gateway, const char *key)
 void gateway_forget_closed(struct gateway *gateway)
 {
     struct closed_key *closed = NULL, *next = NULL;
-    HASH_ITER(hh, gateway->closed_keys, closed, next)
-    {
+    HASH_ITER (hh, gateway->closed_keys, closed, next) {
         forget(gateway, closed);
     }
 }

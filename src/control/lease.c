@@ -90,7 +90,8 @@ static void take_object(struct lease *lease, const cJSON *object)
     lease->length_us = MIN(MAX(length_s, 1), 3600) * US_PER_S;
 }
 
-/* "<name>_<nonce>" of the run before this one on the very file that we hold the lock of: that process is dead. */
+/* "<name>_<nonce>" of the run before this one on the very file that we hold the lock of: that process is
+ * dead. */
 static bool holder_is_our_dead_run(const struct lease *lease)
 {
     const char *nonce = journal_previous_nonce(lease->options.journal);
@@ -129,8 +130,8 @@ static void hold(struct lease *lease)
     lease->renewed_boot_us = lease->asked_boot_us;
     struct env *env = lease->options.env;
     env_timer_cancel(env, &lease->deadline);
-    lease->deadline = env_timer_start(
-        env, MAX(0, lease->renewed_boot_us + RENEW_DEADLINE_US - now_us(lease)), deadline_passed, lease);
+    lease->deadline = env_timer_start(env, MAX(0, lease->renewed_boot_us + RENEW_DEADLINE_US - now_us(lease)),
+                                      deadline_passed, lease);
     schedule(lease, RENEW_EVERY_US, renew);
 }
 
@@ -262,8 +263,8 @@ static void renew(void *context)
 
 static void report_holder(const struct lease *lease)
 {
-    CLEANUP_FREE char *sentence =
-        xasprintf("waiting: the lease %s/%s is held by %s", lease->options.namespace, lease->options.name, lease->holder);
+    CLEANUP_FREE char *sentence = xasprintf("waiting: the lease %s/%s is held by %s",
+                                            lease->options.namespace, lease->options.name, lease->holder);
     report(lease, sentence);
 }
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One writer at a time, by a Lease in the cluster (journal.md, architecture.md "Many replicas"). The clock is an economy:
- * the fence is the preconditions that every write carries. Lease 30 s, renew deadline 15 s, write timeout 10 s: what an
- * old leader sent is dead before a new one may start. All times on the boot clock; another holder's clock is never
- * compared with ours: its lease is over when we saw it unchanged for its whole length.
+ * One writer at a time, by a Lease in the cluster (journal.md, architecture.md "Many replicas"). The clock is
+ * an economy: the fence is the preconditions that every write carries. Lease 30 s, renew deadline 15 s, write
+ * timeout 10 s: what an old leader sent is dead before a new one may start. All times on the boot clock;
+ * another holder's clock is never compared with ours: its lease is over when we saw it unchanged for its
+ * whole length.
  *
- * The epoch of everything that this leader journals is max(our last, the Lease's leaseTransitions) + 1, and is written
- * back there. The Lease carries the head of our journal, so that a journal that went back is noticed. */
+ * The epoch of everything that this leader journals is max(our last, the Lease's leaseTransitions) + 1, and
+ * is written back there. The Lease carries the head of our journal, so that a journal that went back is
+ * noticed. */
 #pragma once
 
 #include "control/exempt.h"
@@ -22,7 +24,8 @@ struct lease_options {
     const char *namespace;
     const char *name;
     const char *identity; /* pod or host name; the run's nonce is added */
-    /* We lead: the epoch is set and its entry appended. head: what the Lease said of a journal's head before. */
+    /* We lead: the epoch is set and its entry appended. head: what the Lease said of a journal's head before.
+     */
     void (*gained)(void *context, enum journal_head_verdict head);
     void (*lost)(void *context, const char *why);
     /* Something that people may want to know while we wait or renew in vain. Optional. */

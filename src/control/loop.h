@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The turn: events queue keys; at the end of a turn of the environment's loop every key that is due is handled once,
- * and what the handlers appended is handed to the journal as one commit. A key that its own handling queues again
- * waits for the next turn. */
+ * The turn: events queue keys; at the end of a turn of the environment's loop every key that is due is
+ * handled once, and what the handlers appended is handed to the journal as one commit. A key that its own
+ * handling queues again waits for the next turn. */
 #pragma once
 
 #include "control/queue.h"

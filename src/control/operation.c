@@ -1,35 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The operations of the gateway's steps: opened by their first intent, ended when no step of them is open any more. */
+ * The operations of the gateway's steps: opened by their first intent, ended when no step of them is open any
+ * more. */
 #include "control/gateway_parts.h"
 
 #include <utlist.h>
 
-static bool operation_has_flights(const struct gateway *gateway, int64_t operation)
+static bool has_flights(const struct workload *workload, int64_t operation)
 {
-    const struct flight *flight = NULL;
-    DL_FOREACH(gateway->flights, flight)
-    {
+    for (const struct flight *flight = workload ? workload->flights : NULL; flight;
+         flight = flight->workload_next)
         if (flight->operation == operation)
             return true;
-    }
     return false;
 }
 
 static void append_end(struct gateway *gateway, int64_t operation, const char *outcome, const char *reason)
 {
-    journal_append(gateway->options.journal, &(struct journal_entry){.kind = JOURNAL_END,
-                                                                     .operation = operation,
-                                                                     .action = outcome,
-                                                                     .reason = reason});
+    journal_append(gateway->options.journal,
+                   &(struct journal_entry){
+                       .kind = JOURNAL_END, .operation = operation, .action = outcome, .reason = reason});
     journal_commit_soon(gateway->options.journal);
 }
 
 static struct pending_end *find_pending_end(const struct gateway *gateway, int64_t operation)
 {
     struct pending_end *end = NULL;
-    DL_FOREACH(gateway->pending_ends, end)
-    {
+    DL_FOREACH (gateway->pending_ends, end) {
         if (end->operation == operation)
             return end;
     }
@@ -44,9 +41,10 @@ void gateway_drop_pending_end(struct gateway *gateway, struct pending_end *end)
     free(end);
 }
 
-static void end_operation(struct gateway *gateway, int64_t operation, const char *outcome, const char *reason)
+static void end_operation(struct gateway *gateway, const struct workload *workload, int64_t operation,
+                          const char *outcome, const char *reason)
 {
-    if (!operation_has_flights(gateway, operation)) {
+    if (!has_flights(workload, operation)) {
         append_end(gateway, operation, outcome, reason);
         return;
     }
@@ -60,10 +58,10 @@ static void end_operation(struct gateway *gateway, int64_t operation, const char
     str_replace(&end->reason, reason);
 }
 
-void gateway_end_pending(struct gateway *gateway, int64_t operation)
+void gateway_end_pending(struct gateway *gateway, const struct workload *workload, int64_t operation)
 {
     struct pending_end *end = find_pending_end(gateway, operation);
-    if (!end || operation_has_flights(gateway, operation))
+    if (!end || has_flights(workload, operation))
         return;
     append_end(gateway, operation, end->outcome, end->reason);
     gateway_drop_pending_end(gateway, end);
@@ -75,16 +73,16 @@ void gateway_end_operation(struct gateway *gateway, const char *kind, enum kube_
     const struct journal_open_operation *operation = journal_open_operation_find(
         gateway->options.journal, kind, kube_resource_info(resource)->kind, namespace, name);
     if (operation)
-        end_operation(gateway, operation->seq, outcome, reason);
+        end_operation(gateway, gateway_find_workload(gateway, resource, namespace, name), operation->seq,
+                      outcome, reason);
 }
 
 int64_t gateway_take_operation(struct gateway *gateway, const struct step_request *request)
 {
     struct journal *journal = gateway->options.journal;
     const char *object = kube_resource_info(request->operation_resource)->kind;
-    const struct journal_open_operation *open =
-        journal_open_operation_find(journal, request->operation_kind, object, request->operation_namespace,
-                                    request->operation_name);
+    const struct journal_open_operation *open = journal_open_operation_find(
+        journal, request->operation_kind, object, request->operation_namespace, request->operation_name);
     if (open && str_equal(open->go_to, request->go_to)) {
         struct pending_end *end = find_pending_end(gateway, open->seq);
         if (end)
@@ -92,7 +90,9 @@ int64_t gateway_take_operation(struct gateway *gateway, const struct step_reques
         return open->seq;
     }
     if (open) {
-        if (operation_has_flights(gateway, open->seq))
+        const struct workload *workload = gateway_find_workload(
+            gateway, request->operation_resource, request->operation_namespace, request->operation_name);
+        if (has_flights(workload, open->seq))
             return 0;
         append_end(gateway, open->seq, "superseded", NULL);
     }

@@ -60,12 +60,15 @@ static int check_create(const cJSON *body, const char *name, struct error **err)
     const cJSON *metadata = json_get(body, "metadata");
     if (!str_equal(json_str(metadata, "name"), name))
         return error_set(err, ERROR_INVALID, "a create whose name is not fixed does not leave");
-    if (json_get(metadata, "generateName") || json_get(metadata, "resourceVersion") || json_get(metadata, "uid"))
-        return error_set(err, ERROR_INVALID, "a create with generateName, uid or resourceVersion does not leave");
+    if (json_get(metadata, "generateName") || json_get(metadata, "resourceVersion") ||
+        json_get(metadata, "uid"))
+        return error_set(err, ERROR_INVALID,
+                         "a create with generateName, uid or resourceVersion does not leave");
     return 0;
 }
 
-int preconditions_check(enum step_kind kind, const char *name, const char *bytes, size_t length, struct error **err)
+int preconditions_check(enum step_kind kind, const char *name, const char *bytes, size_t length,
+                        struct error **err)
 {
     CLEANUP_JSON cJSON *body = NULL;
     int result = json_parse(bytes, length, &body, err);

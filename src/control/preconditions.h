@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What every write of a step must carry (journal.md, "In doubt", rule 2), made and checked in one place. A patch:
- * metadata.uid and a real metadata.resourceVersion in its body. A delete: both as preconditions in its DeleteOptions
- * body (a body silences the query, so nothing of it may stand there). A create: the fixed name, and neither uid nor
- * version. Knows bytes, sends nothing. */
+ * What every write of a step must carry (journal.md, "In doubt", rule 2), made and checked in one place. A
+ * patch: metadata.uid and a real metadata.resourceVersion in its body. A delete: both as preconditions in its
+ * DeleteOptions body (a body silences the query, so nothing of it may stand there). A create: the fixed name,
+ * and neither uid nor version. Knows bytes, sends nothing. */
 #pragma once
 
 #include "control/step.h"
@@ -15,4 +15,5 @@ bool preconditions_version_is_real(const char *version);
 char *preconditions_make_bytes(const struct step_request *request, const char *key);
 /* 0, or -ERROR_INVALID with
  * what is missing. Reads the bytes, not what they were made from. */
-int preconditions_check(enum step_kind kind, const char *name, const char *bytes, size_t length, struct error **err);
+int preconditions_check(enum step_kind kind, const char *name, const char *bytes, size_t length,
+                        struct error **err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Keys that are due: each at most once, each with the earliest time that anyone asked for. A pure container: no clock,
- * no callbacks. */
+ * Keys that are due: each at most once, each with the earliest time that anyone asked for. A pure container:
+ * no clock, no callbacks. */
 #pragma once
 
 #include "base/alloc.h"
@@ -14,8 +14,8 @@ void queue_free(struct queue *queue);
 void queue_add(struct queue *queue, const char *key, int64_t due_us);
 /* Forgets a key; nothing when it is not there. */
 void queue_remove(struct queue *queue, const char *key);
-/* Takes the earliest key that is due at now_us; the caller's; NULL: none is. Keys of one time come in the order in
- * which they were added. */
+/* Takes the earliest key that is due at now_us; the caller's; NULL: none is. Keys of one time come in the
+ * order in which they were added. */
 char *queue_take_due(struct queue *queue, int64_t now_us);
 /* When the earliest key is due; INT64_MAX: the queue is empty. */
 int64_t queue_next_us(const struct queue *queue);

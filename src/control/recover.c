@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Takes over what ended runs left open: each such step becomes a flight again, made from its intent, and is resolved by
- * reading the API server. */
+ * Takes over what ended runs left open: each such step becomes a flight again, made from its intent, and is
+ * resolved by reading the API server. */
 #include "control/gateway_parts.h"
 
 #include <utlist.h>
@@ -67,10 +67,8 @@ static void take_operation_object(void *context, const struct journal_open_opera
     enum kube_resource resource;
     if (operation->seq != search->seq || kube_resource_by_name(operation->object, &resource) < 0)
         return;
-    search->flight->operation_resource = resource;
-    search->flight->operation_namespace =
-        operation->namespace && *operation->namespace ? xstrdup(operation->namespace) : NULL;
-    search->flight->operation_name = xstrdup(operation->name);
+    const char *namespace = operation->namespace && *operation->namespace ? operation->namespace : NULL;
+    flight_join_workload(search->flight, resource, namespace, operation->name);
 }
 
 static void take_detail(struct flight *flight, const char *text)
@@ -84,8 +82,8 @@ static void take_detail(struct flight *flight, const char *text)
     flight->lowers_availability = json_bool_or(detail, "lowers_availability", false);
 }
 
-static struct flight *flight_of_copy(struct gateway *gateway, const struct open_copy *copy, enum step_kind kind,
-                                     enum kube_resource resource)
+static struct flight *flight_of_copy(struct gateway *gateway, const struct open_copy *copy,
+                                     enum step_kind kind, enum kube_resource resource)
 {
     struct flight *flight = flight_make(gateway, kind, resource, copy->namespace, copy->name);
     flight->step = copy->seq;
@@ -117,8 +115,7 @@ static void link_blocks(struct gateway *gateway, struct flight *block, const cha
         !json_int64(detail, "blocks", &seq))
         return;
     struct flight *flight = NULL;
-    DL_FOREACH(gateway->flights, flight)
-    {
+    DL_FOREACH (gateway->flights, flight) {
         if (flight->step == seq) {
             flight->block = block;
             block->blocks = flight;
@@ -181,8 +178,7 @@ void gateway_note_decided(struct gateway *gateway, struct flight *decided)
     if (!gateway->recovered || gateway->recover_timer)
         return;
     const struct flight *flight = NULL;
-    DL_FOREACH(gateway->flights, flight)
-    {
+    DL_FOREACH (gateway->flights, flight) {
         if (flight->undecided)
             return;
     }
@@ -195,8 +191,7 @@ static void start_reading(void *context)
     struct gateway *gateway = context;
     gateway->recover_timer = NULL;
     struct flight *flight = NULL, *next = NULL;
-    DL_FOREACH_SAFE(gateway->flights, flight, next)
-    {
+    DL_FOREACH_SAFE (gateway->flights, flight, next) {
         if (flight->undecided)
             flight_read(flight, 0);
     }

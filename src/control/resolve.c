@@ -6,8 +6,7 @@
 const char *step_owner_uid(const cJSON *object)
 {
     const cJSON *owner = NULL;
-    cJSON_ArrayForEach(owner, json_path(object, "metadata", "ownerReferences", NULL))
-    {
+    cJSON_ArrayForEach (owner, json_path(object, "metadata", "ownerReferences", NULL)) {
         if (json_bool_or(owner, "controller", false))
             return json_str(owner, "uid");
     }
@@ -25,8 +24,7 @@ bool step_is_contained(const cJSON *wanted, const cJSON *object)
         return true;
     if (cJSON_IsObject(wanted)) {
         const cJSON *member = NULL;
-        cJSON_ArrayForEach(member, wanted)
-        {
+        cJSON_ArrayForEach (member, wanted) {
             const cJSON *there = json_get(object, member->string);
             /* In a merge patch null means: absent. */
             if (cJSON_IsNull(member) ? there && !cJSON_IsNull(there) : !step_is_contained(member, there))
@@ -82,7 +80,8 @@ static bool is_of_our_owner(const struct step_doubt *doubt, const cJSON *object)
     if (!doubt->owner || !str_equal(step_owner_uid(object), doubt->owner))
         return false;
     const char *wanted = json_path_str(doubt->sent, "metadata", "labels", "controller-revision-hash", NULL);
-    return !wanted || str_equal(wanted, json_path_str(object, "metadata", "labels", "controller-revision-hash", NULL));
+    return !wanted ||
+           str_equal(wanted, json_path_str(object, "metadata", "labels", "controller-revision-hash", NULL));
 }
 
 static enum step_verdict resolve_create(const struct step_doubt *doubt, const cJSON *object, bool as_wanted)
@@ -125,8 +124,7 @@ enum step_verdict step_resolve_gate(const struct step_doubt *doubt, const cJSON 
     if (is_another(doubt, object))
         return STEP_OVERTAKEN;
     const cJSON *condition = NULL;
-    cJSON_ArrayForEach(condition, json_path(object, "status", "conditions", NULL))
-    {
+    cJSON_ArrayForEach (condition, json_path(object, "status", "conditions", NULL)) {
         if (str_equal(json_str(condition, "type"), STEP_GATE_CONDITION) &&
             step_text_names_key(json_str(condition, "message"), doubt->key))
             return STEP_APPLIED;
@@ -134,8 +132,8 @@ enum step_verdict step_resolve_gate(const struct step_doubt *doubt, const cJSON 
     return open_or_absent(doubt, object);
 }
 
-/* Status carries no key: the value tells. An equal value at the very version that we sent is as good: the patch would
- * change nothing. */
+/* Status carries no key: the value tells. An equal value at the very version that we sent is as good: the
+ * patch would change nothing. */
 enum step_verdict step_resolve_advance(const struct step_doubt *doubt, const cJSON *object)
 {
     if (is_another(doubt, object))

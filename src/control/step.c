@@ -71,14 +71,14 @@ void step_stamp_in_place(cJSON *body, const char *key)
 void step_stamp_gate(cJSON *body, const char *key)
 {
     cJSON *condition = NULL;
-    cJSON_ArrayForEach(condition, json_path(body, "status", "conditions", NULL))
-    {
+    cJSON_ArrayForEach (condition, json_path(body, "status", "conditions", NULL)) {
         if (!str_equal(json_str(condition, "type"), STEP_GATE_CONDITION))
             continue;
         const char *message = json_str(condition, "message");
         CLEANUP_FREE char *stamped = message ? with_step_member(message, key) : NULL;
         if (!stamped)
-            stamped = message && *message ? xasprintf("%s (step %s)", message, key) : xasprintf("step %s", key);
+            stamped =
+                message && *message ? xasprintf("%s (step %s)", message, key) : xasprintf("step %s", key);
         json_set_str(condition, "message", stamped);
         return;
     }
@@ -110,9 +110,18 @@ void step_request_free(struct step_request *request)
     if (!request)
         return;
     char *const texts[] = {
-        request->namespace,      request->name,           request->subresource,         request->uid,
-        request->version,        request->fingerprint,    request->reason,              request->operation_kind,
-        request->come_from,      request->go_to,          request->operation_namespace, request->operation_name,
+        request->namespace,
+        request->name,
+        request->subresource,
+        request->uid,
+        request->version,
+        request->fingerprint,
+        request->reason,
+        request->operation_kind,
+        request->come_from,
+        request->go_to,
+        request->operation_namespace,
+        request->operation_name,
     };
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
         free(texts[i]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a step is: one cluster write that moves something forward. The kinds, each with how its key is put into the
- * body and how it is resolved when in doubt (journal.md, "In doubt"). Plans make step requests; only the gateway turns
- * them into requests to a server. */
+ * What a step is: one cluster write that moves something forward. The kinds, each with how its key is put
+ * into the body and how it is resolved when in doubt (journal.md, "In doubt"). Plans make step requests; only
+ * the gateway turns them into requests to a server. */
 #pragma once
 
 #include "journal/entry.h"
@@ -16,9 +16,9 @@ typedef void step_stamp(cJSON *body, const char *key);
 /* The stamps: each puts the key where its resolver looks for it.
  * annotation: metadata.annotations["apps.neo.io/step"].
  * in_place: that, and member "step" of the JSON text in the annotation "apps.neo.io/in-place-state".
- * gate: the message of the condition "apps.neo.io/in-place-ready": member "step" when it is a JSON object, else
- * " (step KEY)" at its end.
- * none: the step is known by its value (advance) or by what it makes impossible (delete). */
+ * gate: the message of the condition "apps.neo.io/in-place-ready": member "step" when it is a JSON object,
+ * else " (step KEY)" at its end. none: the step is known by its value (advance) or by what it makes
+ * impossible (delete). */
 step_stamp step_stamp_annotation, step_stamp_in_place, step_stamp_gate, step_stamp_none;
 
 #define STEP_ANNOTATION "apps.neo.io/step"
@@ -44,15 +44,18 @@ step_resolve step_resolve_create, step_resolve_create_shared, step_resolve_patch
 
 /* X(NAME, text in the journal, method, content type, keep the body, stamp, resolver).
  * A kind without a resolver does not compile. */
-#define STEP_KINDS(X)                                                                                                  \
-    X(CREATE_POD, "create-pod", "POST", KUBE_JSON, false, step_stamp_annotation, step_resolve_create)                  \
-    X(CREATE_CLAIM, "create-claim", "POST", KUBE_JSON, false, step_stamp_annotation, step_resolve_create_shared)       \
-    X(CREATE_REVISION, "create-revision", "POST", KUBE_JSON, false, step_stamp_annotation, step_resolve_create_shared) \
-    X(UPDATE_IN_PLACE, "update-in-place", "PATCH", KUBE_STRATEGIC, true, step_stamp_in_place, step_resolve_patch)      \
-    X(PATCH, "patch", "PATCH", KUBE_MERGE, true, step_stamp_annotation, step_resolve_patch)                            \
-    X(GATE, "gate", "PATCH", KUBE_STRATEGIC, true, step_stamp_gate, step_resolve_gate)                                 \
-    X(ADVANCE, "advance", "PATCH", KUBE_MERGE, true, step_stamp_none, step_resolve_advance)                            \
-    X(DELETE, "delete", "DELETE", KUBE_JSON, true, step_stamp_none, step_resolve_delete)                               \
+#define STEP_KINDS(X)                                                                                        \
+    X(CREATE_POD, "create-pod", "POST", KUBE_JSON, false, step_stamp_annotation, step_resolve_create)        \
+    X(CREATE_CLAIM, "create-claim", "POST", KUBE_JSON, false, step_stamp_annotation,                         \
+      step_resolve_create_shared)                                                                            \
+    X(CREATE_REVISION, "create-revision", "POST", KUBE_JSON, false, step_stamp_annotation,                   \
+      step_resolve_create_shared)                                                                            \
+    X(UPDATE_IN_PLACE, "update-in-place", "PATCH", KUBE_STRATEGIC, true, step_stamp_in_place,                \
+      step_resolve_patch)                                                                                    \
+    X(PATCH, "patch", "PATCH", KUBE_MERGE, true, step_stamp_annotation, step_resolve_patch)                  \
+    X(GATE, "gate", "PATCH", KUBE_STRATEGIC, true, step_stamp_gate, step_resolve_gate)                       \
+    X(ADVANCE, "advance", "PATCH", KUBE_MERGE, true, step_stamp_none, step_resolve_advance)                  \
+    X(DELETE, "delete", "DELETE", KUBE_JSON, true, step_stamp_none, step_resolve_delete)                     \
     X(BLOCK, "block", "PATCH", KUBE_MERGE, true, step_stamp_annotation, step_resolve_patch)
 
 #define KUBE_JSON "application/json"
@@ -89,14 +92,15 @@ struct step_operation {
 struct step_outcome {
     int64_t step;
     enum step_kind step_kind;
-    struct kube_ref target;           /* the object that the step writes */
-    struct kube_ref operation_object; /* the object of its operation; name NULL when that is not known any more */
+    struct kube_ref target; /* the object that the step writes */
+    struct kube_ref
+        operation_object; /* the object of its operation; name NULL when that is not known any more */
     const char *fingerprint;
     enum journal_kind kind; /* an outcome kind, or JOURNAL_UNKNOWN while the step is in doubt */
     int http;
-    const cJSON *object;    /* the server's newest state of the object when we have it, else NULL */
-    const char *summary;    /* for a refusal: kube_answer.summary; else "" */
-    const char *reason;     /* Status reason of a refusal, e.g. "Invalid", "Forbidden", "Conflict"; else "" */
+    const cJSON *object; /* the server's newest state of the object when we have it, else NULL */
+    const char *summary; /* for a refusal: kube_answer.summary; else "" */
+    const char *reason;  /* Status reason of a refusal, e.g. "Invalid", "Forbidden", "Conflict"; else "" */
 };
 typedef void step_done(void *context, const struct step_outcome *outcome);
 
@@ -109,9 +113,10 @@ struct step_request {
     char *subresource; /* "status", or NULL */
     char *uid;         /* precondition; NULL only for creates */
     char *version;     /* precondition; NULL only for creates. Never "" or "0" */
-    cJSON *body;       /* without key and preconditions: the gateway puts metadata.uid/resourceVersion and the key in */
-    char *fingerprint; /* what it does, without time or key: an open step with the same fingerprint, object, uid and
-                          version is sent again instead of being made impossible */
+    cJSON *body; /* without key and preconditions: the gateway puts metadata.uid/resourceVersion and the key
+                    in */
+    char *fingerprint; /* what it does, without time or key: an open step with the same fingerprint, object,
+                          uid and version is sent again instead of being made impossible */
     char *reason;      /* for people: "mysql-4: image mysql:8.0 -> mysql:8.1" */
     char *operation_kind;
     enum kube_resource operation_resource;
@@ -121,6 +126,6 @@ struct step_request {
     char *go_to;
     bool lowers_availability;
 };
-struct step_request *step_request_make(enum step_kind kind, enum kube_resource resource, const char *namespace,
-                                       const char *name);
+struct step_request *step_request_make(enum step_kind kind, enum kube_resource resource,
+                                       const char *namespace, const char *name);
 void step_request_free(struct step_request *request);

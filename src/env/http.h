@@ -36,11 +36,15 @@ struct http_request {
     const char *body; /* NULL: none */
     size_t body_length;
     enum http_pool pool;
-    int64_t timeout_us;      /* for the whole request; 0: none (watches) */
-    int64_t idle_timeout_us; /* no byte for so long ends it; 0: none */
-    size_t answer_max;       /* bytes of a buffered body; ignored when on_data is given */
+    /* For the whole request, waiting for a connection included; 0: none (watches). Whatever it is, a request
+     * that has no connection after 15 s ends NOT_SENT. */
+    int64_t timeout_us;
+    int64_t idle_timeout_us; /* no byte for so long after it may have left ends it; 0: none */
+    size_t answer_max;       /* bytes of a buffered body, unpacked; 0, or when on_data is given: 1 MiB */
     bool once;               /* a write: its bytes leave at most once, the body cannot be rewound */
-    bool fresh_connection;   /* do not reuse a pooled connection (after a stall) */
+    /* Do not reuse a pooled connection. After a timeout the transport does so by itself: nothing new is put
+     * on the connections of a pool on which a request ran out of time. */
+    bool fresh_connection;
 };
 
 enum http_outcome {
@@ -58,8 +62,10 @@ struct http_answer {
     int64_t retry_after_us; /* from Retry-After (seconds or a date); -1: absent */
     const char *audit_id;   /* the Audit-ID header of the answer, or NULL */
     const char *problem;    /* a sentence when not ANSWERED, or when the body is not whole; else NULL */
-    enum error_code
-        code; /* UNREACHABLE, TIMED_OUT, TOO_LARGE, CANCELLED, UNTRUSTED -> FORBIDDEN ...; NONE when whole */
+    /* NONE when whole. UNREACHABLE; TIMED_OUT; TOO_LARGE; CANCELLED: by before_send or on_data; FORBIDDEN:
+     * the server's certificate is not trusted; INVALID: the request or the credentials cannot be used, or it
+     * is not HTTP. */
+    enum error_code code;
 };
 
 struct http_callbacks {

@@ -188,9 +188,9 @@ static void free_real(struct env *env)
     real_children_free(real);
     real_listeners_free(real);
     while (real->immediate)
-        forget_timer(real->immediate);
+        forget_timer(real->immediate); // NOLINT(clang-analyzer-unix.Malloc): DL_DELETE moves the head
     while (real->timers)
-        forget_timer(real->timers);
+        forget_timer(real->timers); // NOLINT(clang-analyzer-unix.Malloc)
     uv_close((uv_handle_t *)&real->idle, NULL);
     for (size_t i = 0; i < ARRAY_SIZE(real->signals); i++)
         uv_close((uv_handle_t *)&real->signals[i], NULL);

@@ -234,14 +234,15 @@ void real_http_cancel(struct env_http *http)
     env_timer_cancel(&http->real->env, &http->timer);
     struct http_set *set = http->set;
     if (!set) {
-        DL_DELETE(http->real->http->failed, http);
+        DL_DELETE(http->real->http->failed, http); // NOLINT(clang-analyzer-core.NullDereference)
         http_request_free(http);
         return;
     }
+    /* The analyzer does not know that the head of such a list has a next one unless it is alone. */
     if (http->added)
-        DL_DELETE(set->running, http);
+        DL_DELETE(set->running, http); // NOLINT(clang-analyzer-core.NullDereference)
     else
-        DL_DELETE(set->waiting, http);
+        DL_DELETE(set->waiting, http); // NOLINT(clang-analyzer-core.NullDereference)
     DL_APPEND(set->cancelled, http);
     if (!set->busy)
         settle(set);

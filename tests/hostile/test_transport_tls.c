@@ -48,35 +48,10 @@ static int drop_identities(void **state)
     return 0;
 }
 
-struct scene {
-    struct env *env;
-    struct hostile_server *server;
-    struct http_server target;
-    struct http_request get;
-};
-
-static void begin(struct scene *scene, const struct hostile_options *options)
+static void begin(struct hostile_scene *scene, const struct hostile_options *options)
 {
-    scene->env = env_real_make();
-    scene->server = hostile_start(options);
-    scene->target = (struct http_server){.base_url = hostile_url(scene->server),
-                                         .ca_pem = xstrdup(made.authority.certificate_pem)};
-    scene->get = heard_get(&scene->target);
-}
-
-static void end(struct scene *scene)
-{
-    env_free(scene->env);
-    hostile_stop(scene->server);
-    http_server_done(&scene->target);
-}
-
-static void serve_ok(struct hostile_connection *connection, void *context)
-{
-    (void)context;
-    while (hostile_read_request(connection))
-        if (!hostile_answer(connection, 200, "{}"))
-            return;
+    hostile_scene_begin(scene, options);
+    str_replace(&scene->target.ca_pem, made.authority.certificate_pem);
 }
 
 static void serve_h2(struct hostile_connection *connection, void *context)
@@ -91,8 +66,8 @@ static void serve_h2(struct hostile_connection *connection, void *context)
 static void expect_distrust(const struct hostile_identity *identity, const char *ca_pem, enum error_code code,
                             const char *words)
 {
-    struct scene scene;
-    begin(&scene, &(struct hostile_options){.serve = serve_ok, .identity = identity});
+    struct hostile_scene scene;
+    begin(&scene, &(struct hostile_options){.serve = hostile_serve_ok, .identity = identity});
     str_replace(&scene.target.ca_pem, ca_pem);
     struct heard heard;
     heard_init(&heard, scene.env);
@@ -104,20 +79,20 @@ static void expect_distrust(const struct hostile_identity *identity, const char 
     assert_non_null(strstr(heard.answer.problem, "127.0.0.1:"));
     assert_int_equal(hostile_request_count(scene.server), 0);
     heard_done(&heard);
-    end(&scene);
+    hostile_scene_end(&scene);
 }
 
 static void a_server_of_our_authority_is_trusted(void **state)
 {
     (void)state;
-    struct scene scene;
-    begin(&scene, &(struct hostile_options){.serve = serve_ok, .identity = &made.good});
+    struct hostile_scene scene;
+    begin(&scene, &(struct hostile_options){.serve = hostile_serve_ok, .identity = &made.good});
     struct heard heard;
     heard_init(&heard, scene.env);
     heard_ask(&heard, &scene.get);
     assert_int_equal(heard.answer.status, 200);
     heard_done(&heard);
-    end(&scene);
+    hostile_scene_end(&scene);
 }
 
 static void anyone_else_is_not(void **state)
@@ -137,8 +112,8 @@ static void anyone_else_is_not(void **state)
 static void trust_is_not_kept_from_another_configuration(void **state)
 {
     (void)state;
-    struct scene scene;
-    begin(&scene, &(struct hostile_options){.serve = serve_ok, .identity = &made.good});
+    struct hostile_scene scene;
+    begin(&scene, &(struct hostile_options){.serve = hostile_serve_ok, .identity = &made.good});
     struct heard heard;
     heard_init(&heard, scene.env);
     heard_ask(&heard, &scene.get);
@@ -153,14 +128,14 @@ static void trust_is_not_kept_from_another_configuration(void **state)
     assert_int_equal(second.answer.code, ERROR_FORBIDDEN);
     heard_done(&heard);
     heard_done(&second);
-    end(&scene);
+    hostile_scene_end(&scene);
 }
 
 static void another_name_can_be_verified_and_the_host_header_stays(void **state)
 {
     (void)state;
-    struct scene scene;
-    begin(&scene, &(struct hostile_options){.serve = serve_ok, .identity = &made.other_name});
+    struct hostile_scene scene;
+    begin(&scene, &(struct hostile_options){.serve = hostile_serve_ok, .identity = &made.other_name});
     scene.target.server_name = xstrdup("kubernetes.default.svc");
     struct heard heard;
     heard_init(&heard, scene.env);
@@ -170,14 +145,14 @@ static void another_name_can_be_verified_and_the_host_header_stays(void **state)
     CLEANUP_FREE char *host = xasprintf("\r\nHost: 127.0.0.1:%d\r\n", hostile_port(scene.server));
     assert_non_null(strstr(text, host));
     heard_done(&heard);
-    end(&scene);
+    hostile_scene_end(&scene);
 }
 
 static void insecure_trusts_anyone(void **state)
 {
     (void)state;
-    struct scene scene;
-    begin(&scene, &(struct hostile_options){.serve = serve_ok, .identity = &made.expired});
+    struct hostile_scene scene;
+    begin(&scene, &(struct hostile_options){.serve = hostile_serve_ok, .identity = &made.expired});
     str_replace(&scene.target.ca_pem, NULL);
     scene.target.insecure = true;
     struct heard heard;
@@ -185,15 +160,15 @@ static void insecure_trusts_anyone(void **state)
     heard_ask(&heard, &scene.get);
     assert_int_equal(heard.answer.status, 200);
     heard_done(&heard);
-    end(&scene);
+    hostile_scene_end(&scene);
 }
 
 static void a_client_certificate_is_shown(void **state)
 {
     (void)state;
     for (int with = 0; with < 2; with++) {
-        struct scene scene;
-        begin(&scene, &(struct hostile_options){.serve = serve_ok,
+        struct hostile_scene scene;
+        begin(&scene, &(struct hostile_options){.serve = hostile_serve_ok,
                                                 .identity = &made.good,
                                                 .client_ca_pem = made.authority.certificate_pem});
         if (with) {
@@ -206,15 +181,15 @@ static void a_client_certificate_is_shown(void **state)
         assert_int_equal(heard.answer.status, with ? 200 : 0);
         assert_int_equal(hostile_request_count(scene.server), with);
         heard_done(&heard);
-        end(&scene);
+        hostile_scene_end(&scene);
     }
 }
 
 static void a_client_key_that_does_not_fit_is_named(void **state)
 {
     (void)state;
-    struct scene scene;
-    begin(&scene, &(struct hostile_options){.serve = serve_ok, .identity = &made.good});
+    struct hostile_scene scene;
+    begin(&scene, &(struct hostile_options){.serve = hostile_serve_ok, .identity = &made.good});
     scene.target.certificate_pem = xstrdup(made.client.certificate_pem);
     scene.target.key_pem = xstrdup(made.stranger.key_pem);
     struct heard heard;
@@ -224,7 +199,7 @@ static void a_client_key_that_does_not_fit_is_named(void **state)
     assert_int_equal(heard.answer.code, ERROR_INVALID);
     assert_non_null(strstr(heard.answer.problem, "client certificate or key"));
     heard_done(&heard);
-    end(&scene);
+    hostile_scene_end(&scene);
 }
 
 /* What a plain server says to a TLS client. */
@@ -239,7 +214,7 @@ static void serve_complaint(struct hostile_connection *connection, void *context
 static void a_server_without_tls_is_named(void **state)
 {
     (void)state;
-    struct scene scene;
+    struct hostile_scene scene;
     begin(&scene, &(struct hostile_options){.serve = serve_complaint});
     CLEANUP_FREE char *url = xasprintf("https://127.0.0.1:%d", hostile_port(scene.server));
     str_replace(&scene.target.base_url, url);
@@ -250,7 +225,7 @@ static void a_server_without_tls_is_named(void **state)
     assert_int_equal(heard.answer.code, ERROR_UNREACHABLE);
     assert_non_null(strstr(heard.answer.problem, "does it serve https"));
     heard_done(&heard);
-    end(&scene);
+    hostile_scene_end(&scene);
 }
 
 /* --- HTTP/2
@@ -262,7 +237,7 @@ static struct hostile_options h2_options(const struct hostile_h2 *h2)
         .serve = serve_h2, .context = (void *)h2, .identity = &made.good, .http2 = true};
 }
 
-static void run_many(struct scene *scene, struct heard *heard, size_t count)
+static void run_many(struct hostile_scene *scene, struct heard *heard, size_t count)
 {
     size_t left = count;
     for (size_t i = 0; i < count; i++) {
@@ -276,7 +251,7 @@ static void run_many(struct scene *scene, struct heard *heard, size_t count)
 static void streams_share_one_connection(void **state)
 {
     (void)state;
-    struct scene scene;
+    struct hostile_scene scene;
     /* Nothing is answered before all are open at once. */
     struct hostile_h2 h2 = {.answer_first = SIZE_MAX, .hold_until = 20};
     struct hostile_options options = h2_options(&h2);
@@ -289,13 +264,13 @@ static void streams_share_one_connection(void **state)
         heard_done(&heard[i]);
     }
     assert_int_equal(hostile_connection_count(scene.server), 1);
-    end(&scene);
+    hostile_scene_end(&scene);
 }
 
 static void more_requests_than_a_connection_holds_all_finish(void **state)
 {
     (void)state;
-    struct scene scene;
+    struct hostile_scene scene;
     struct hostile_h2 h2 = {.streams_max = 100, .answer_first = SIZE_MAX};
     struct hostile_options options = h2_options(&h2);
     begin(&scene, &options);
@@ -308,13 +283,13 @@ static void more_requests_than_a_connection_holds_all_finish(void **state)
     }
     assert_int_equal(hostile_request_count(scene.server), 150);
     assert_in_range(hostile_connection_count(scene.server), 1, 8);
-    end(&scene);
+    hostile_scene_end(&scene);
 }
 
 static void a_connection_full_of_watches_gets_companions(void **state)
 {
     (void)state;
-    struct scene scene;
+    struct hostile_scene scene;
     /* One is answered (by then the limit is known), the others never: more connections, or starvation. */
     struct hostile_h2 h2 = {.streams_max = 5, .answer_first = 1};
     struct hostile_options options = h2_options(&h2);
@@ -331,13 +306,13 @@ static void a_connection_full_of_watches_gets_companions(void **state)
         heard_done(&heard[i]);
     assert_int_equal(hostile_request_count(scene.server), 11);
     assert_in_range(hostile_connection_count(scene.server), 2, 10);
-    end(&scene);
+    hostile_scene_end(&scene);
 }
 
 static void after_a_stall_nothing_new_is_put_on_that_connection(void **state)
 {
     (void)state;
-    struct scene scene;
+    struct hostile_scene scene;
     /* Each connection answers one stream and is frozen then. */
     struct hostile_h2 h2 = {.answer_first = 1};
     struct hostile_options options = h2_options(&h2);
@@ -361,13 +336,13 @@ static void after_a_stall_nothing_new_is_put_on_that_connection(void **state)
     heard_done(&first);
     heard_done(&frozen);
     heard_done(&next);
-    end(&scene);
+    hostile_scene_end(&scene);
 }
 
 static void a_fresh_connection_leaves_others_alone(void **state)
 {
     (void)state;
-    struct scene scene;
+    struct hostile_scene scene;
     struct hostile_h2 h2 = {.answer_first = SIZE_MAX, .hold_until = 2};
     struct hostile_options options = h2_options(&h2);
     begin(&scene, &options);
@@ -391,14 +366,14 @@ static void a_fresh_connection_leaves_others_alone(void **state)
     }
     assert_int_equal(answered, 2);
     assert_int_equal(hostile_connection_count(scene.server), 2);
-    end(&scene);
+    hostile_scene_end(&scene);
 }
 
 static void a_refused_stream_is_not_sent_again_when_once(void **state)
 {
     (void)state;
     for (int once = 0; once < 2; once++) {
-        struct scene scene;
+        struct hostile_scene scene;
         struct hostile_h2 h2 = {.answer_first = SIZE_MAX, .refuse_first = true};
         struct hostile_options options = h2_options(&h2);
         begin(&scene, &options);
@@ -415,7 +390,7 @@ static void a_refused_stream_is_not_sent_again_when_once(void **state)
             assert_int_equal(heard.answer.status, 200);
         }
         heard_done(&heard);
-        end(&scene);
+        hostile_scene_end(&scene);
     }
 }
 
@@ -430,7 +405,7 @@ static void serve_h2_and_die(struct hostile_connection *connection, void *contex
 static void a_write_whose_http2_connection_dies_is_sent_once(void **state)
 {
     (void)state;
-    struct scene scene;
+    struct hostile_scene scene;
     struct hostile_options options = {.serve = serve_h2_and_die, .identity = &made.good, .http2 = true};
     begin(&scene, &options);
     struct heard first;
@@ -448,7 +423,7 @@ static void a_write_whose_http2_connection_dies_is_sent_once(void **state)
     assert_int_equal(hostile_request_count(scene.server), 2);
     heard_done(&first);
     heard_done(&heard);
-    end(&scene);
+    hostile_scene_end(&scene);
 }
 
 int main(void)

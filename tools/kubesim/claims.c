@@ -105,7 +105,7 @@ static void claim_validate_update(const cJSON *object, const cJSON *old, struct 
     const char *capacity_text = json_path_str(old, "status", "capacity", "storage", NULL);
     if (!changed || quantity_compare(&wanted, &before) > 0)
         return;
-    if (!capacity_text || !quantity_parse(capacity_text, &capacity) || quantity_compare(&wanted, &capacity) <= 0)
+    if (!quantity_parse(capacity_text ? capacity_text : "0", &capacity) || quantity_compare(&wanted, &capacity) <= 0)
         causes_add(causes, CAUSE_FORBIDDEN, storage_field, NULL, "field can not be less than status.capacity");
 }
 
@@ -119,7 +119,8 @@ static void claim_validate(struct call *call, const cJSON *object, const cJSON *
     if (!request)
         causes_add(causes, CAUSE_REQUIRED, "spec.resources[storage]", NULL, "%s", "");
     else if (quantity_parse(request, &size) && quantity_sign(&size) <= 0)
-        causes_add(causes, CAUSE_INVALID, storage_field, request, "must be greater than zero");
+        causes_add_node(causes, CAUSE_INVALID, "spec.resources[storage]",
+                        json_path(object, "spec", "resources", "requests", "storage", NULL), "must be greater than zero");
     if (old)
         claim_validate_update(object, old, causes);
 }

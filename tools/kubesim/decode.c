@@ -42,6 +42,9 @@ static int check_type(struct call *call, const struct kind *kind, cJSON *object)
     const char *api_version = json_str(object, "apiVersion");
     if (kind->flags & KIND_CUSTOM && (!name || !api_version))
         return refuse_bad_request(call, "Object '%s' is missing in the body", name ? "apiVersion" : "Kind");
+    if (kind->flags & KIND_CUSTOM && strcmp(api_version, expected) != 0)
+        return refuse_bad_request(call, "the API version in the data (%s) does not match the expected API version (%s)",
+                                  api_version, expected);
     if ((api_version && strcmp(api_version, expected) != 0) || (name && strcmp(name, kind->name) != 0))
         return refuse_bad_request(call, "%s in version \"%s\" cannot be handled as a %s: no kind \"%s\" is registered for "
                                         "version \"%s\"",
@@ -52,8 +55,13 @@ static int check_type(struct call *call, const struct kind *kind, cJSON *object)
     return 0;
 }
 
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
 /* fieldValidation: Strict refuses, Warn (the default) warns, Ignore says nothing. */
-static int report_unknown(struct call *call, const struct kind *kind, const struct unknown_fields *unknown)
+static int report_unknown(struct call *call, const struct kind *kind, struct unknown_fields *unknown)
 {
     if (unknown->count == 0)
         return 0;
@@ -61,6 +69,7 @@ static int report_unknown(struct call *call, const struct kind *kind, const stru
     if (str_equal(mode, "Ignore"))
         return 0;
     CLEANUP_BUF struct buf list = BUF_INIT(64 * 1024);
+    qsort(unknown->paths, unknown->count, sizeof(unknown->paths[0]), compare_texts);
     for (size_t i = 0; i < unknown->count; i++)
         buf_addf(&list, "%sunknown field \"%s\"", i ? ", " : "", unknown->paths[i]);
     if (str_equal(mode, "Strict"))
@@ -89,7 +98,7 @@ static int decode_meta(struct call *call, const struct kind *kind, cJSON *object
     if (result < 0)
         return refuse_bad_request(call, "%s in version \"%s\" cannot be handled as a %s: metadata: %s", kind->name,
                                   kind->version, kind->name, error_text(err));
-    schema_drop_nulls(meta);
+    schema_normalize(meta_schema(call->sim), meta);
     CLEANUP_UNKNOWN struct unknown_fields found = {0};
     schema_prune(meta_schema(call->sim), meta, &found);
     for (size_t i = 0; i < found.count && unknown->count < UNKNOWN_FIELDS_MAX; i++)
@@ -112,9 +121,9 @@ int decode_finish(struct call *call, const struct kind *kind, cJSON *object)
         if (schema_check_types(kind->schema, object, &err) < 0)
             return refuse_bad_request(call, "%s in version \"%s\" cannot be handled as a %s: %s", kind->name,
                                       kind->version, kind->name, error_text(err));
-        if (!(kind->flags & KIND_REVIEW))
-            schema_drop_nulls(object);
+        schema_normalize(kind->schema, object);
         schema_prune(kind->schema, object, &unknown);
+        schema_set_defaults(kind->schema, object);
     }
     if (report_unknown(call, kind, &unknown) < 0)
         return -1;

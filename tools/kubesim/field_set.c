@@ -181,6 +181,13 @@ void field_set_visit(const cJSON *set, void (*visit)(void *context, const char *
 static int fields_below(const struct schema *schema, const cJSON *node, const char *path, bool strict, cJSON *set,
                         struct error **err);
 
+static int refuse_duplicate(const char *path, const char *key, struct error **err)
+{
+    CLEANUP_BUF struct buf step = BUF_INIT(PATH_MAX_BYTES);
+    add_path_step(&step, key);
+    return error_set(err, ERROR_INVALID, "%s: duplicate entries for key %s", path, buf_text(&step));
+}
+
 static int fields_of_list(const struct schema *schema, const cJSON *node, const char *path, bool strict, cJSON *set,
                           struct error **err)
 {
@@ -188,7 +195,7 @@ static int fields_of_list(const struct schema *schema, const cJSON *node, const 
     cJSON_ArrayForEach (item, node) {
         CLEANUP_FREE char *key = item_key(schema, item);
         if (json_get(set, key))
-            return error_set(err, ERROR_INVALID, "%s: duplicate entries for key %s", path, key + 2);
+            return refuse_duplicate(path, key, err);
         cJSON *below = json_add_object(set, key);
         if (schema->list == SCHEMA_LIST_SET)
             continue;
@@ -218,6 +225,8 @@ static int fields_below(const struct schema *schema, const cJSON *node, const ch
         json_set_item(set, key, below);
         if (is_leaf(below_schema, member))
             continue;
+        if (!below_schema)
+            json_add_object(below, ".");
         int result = fields_below(below_schema, member, at, strict, below, err);
         if (result < 0)
             return result;
@@ -236,12 +245,13 @@ int field_set_of(const struct schema *schema, const cJSON *object, bool strict, 
 
 /* --- comparison ------------------------------------------------------------------------------------------------- */
 
-static void compare_at(const struct schema *schema, const cJSON *old, const cJSON *node, cJSON *changed,
+/* known: the server's types print this object even when it is empty, so it is not new itself. */
+static void compare_at(const struct schema *schema, const cJSON *old, const cJSON *node, bool known, cJSON *changed,
                        cJSON *removed);
 
 /* Compares one value under its key and hangs what differs into the sets. */
 static void compare_child(const struct schema *schema, const cJSON *old, const cJSON *node, const char *key,
-                          cJSON *changed, cJSON *removed)
+                          bool known, cJSON *changed, cJSON *removed)
 {
     if (json_equal(old, node))
         return;
@@ -252,9 +262,9 @@ static void compare_child(const struct schema *schema, const cJSON *old, const c
     bool comparable = old && cJSON_IsArray(old) == cJSON_IsArray(node) && cJSON_IsObject(old) == cJSON_IsObject(node);
     cJSON *changed_below = json_new_object();
     cJSON *removed_below = json_new_object();
-    if (!comparable)
+    if (!comparable && !known)
         json_add_object(changed_below, ".");
-    compare_at(schema, comparable ? old : NULL, node, changed_below, removed_below);
+    compare_at(schema, comparable ? old : NULL, node, known, changed_below, removed_below);
     if (changed_below->child)
         json_set_item(changed, key, changed_below);
     else
@@ -271,7 +281,8 @@ static void compare_lists(const struct schema *schema, const cJSON *old, const c
     const cJSON *item;
     cJSON_ArrayForEach (item, node) {
         CLEANUP_FREE char *key = item_key(schema, item);
-        compare_child(schema_follow(schema->items), find_item(schema, old, key), item, key, changed, removed);
+        compare_child(schema_follow(schema->items), find_item(schema, old, key), item, key, false, changed,
+                      removed);
     }
     cJSON_ArrayForEach (item, old) {
         CLEANUP_FREE char *key = item_key(schema, item);
@@ -280,7 +291,29 @@ static void compare_lists(const struct schema *schema, const cJSON *old, const c
     }
 }
 
-static void compare_at(const struct schema *schema, const cJSON *old, const cJSON *node, cJSON *changed,
+/* Members that the server's types print even when empty: required ones, and structures (their default is {}). */
+static bool is_always_there(const struct schema *schema, const char *name)
+{
+    const cJSON *required;
+    const struct schema *member = schema && schema->builtin ? schema_member_raw(schema, name) : NULL;
+    if (member && cJSON_IsObject(member->default_value))
+        return true;
+    if (schema && schema->builtin)
+        cJSON_ArrayForEach (required, schema->required)
+            if (cJSON_IsString(required) && strcmp(required->valuestring, name) == 0)
+                return true;
+    return false;
+}
+
+/* What an empty object prints for this member already: nobody owns it. */
+static bool is_printed_anyway(const struct schema *schema, const cJSON *member)
+{
+    const struct schema *wrapper = schema_member_raw(schema, member->string);
+    return cJSON_IsNull(member) || (wrapper && wrapper->default_value && !member->child &&
+                                    json_equal(member, wrapper->default_value));
+}
+
+static void compare_at(const struct schema *schema, const cJSON *old, const cJSON *node, bool known, cJSON *changed,
                        cJSON *removed)
 {
     if (cJSON_IsArray(node)) {
@@ -289,9 +322,12 @@ static void compare_at(const struct schema *schema, const cJSON *old, const cJSO
     }
     const cJSON *member;
     cJSON_ArrayForEach (member, node) {
+        if (known && is_printed_anyway(schema, member))
+            continue;
         CLEANUP_FREE char *key = member_key(member->string);
-        compare_child(schema_member(schema, member->string), json_get(old, member->string), member, key, changed,
-                      removed);
+        bool below_known = known && is_always_there(schema, member->string);
+        compare_child(schema_member(schema, member->string), json_get(old, member->string), member, key, below_known,
+                      changed, removed);
     }
     cJSON_ArrayForEach (member, old) {
         CLEANUP_FREE char *key = member_key(member->string);
@@ -305,7 +341,9 @@ void field_set_compare(const struct schema *schema, const cJSON *old, const cJSO
 {
     *ret_changed = json_new_object();
     *ret_removed = json_new_object();
-    compare_at(schema_follow(schema), old, object, *ret_changed, *ret_removed);
+    schema = schema_follow(schema);
+    /* A new object of a built-in kind is compared with an empty one, as it would be printed. */
+    compare_at(schema, old, object, !old && schema->builtin, *ret_changed, *ret_removed);
 }
 
 /* --- merging and pruning ---------------------------------------------------------------------------------------- */
@@ -374,6 +412,12 @@ static const struct schema *schema_by_key(const struct schema *schema, const cha
     return key[0] == 'f' ? schema_member(schema, key + 2) : schema_follow(schema->items);
 }
 
+/* metadata holds the name and more that no set names: it never goes as a whole. */
+static bool is_metadata(const cJSON *node, const cJSON *entry)
+{
+    return strcmp(entry->string, "f:metadata") == 0 && json_get(node, "apiVersion") && json_get(node, "kind");
+}
+
 static void prune_at(const struct schema *schema, cJSON *node, const cJSON *last, const cJSON *mine,
                      const cJSON *others)
 {
@@ -384,7 +428,7 @@ static void prune_at(const struct schema *schema, cJSON *node, const cJSON *last
         const cJSON *in_others = json_get(others, entry->string);
         if (!child)
             continue;
-        if (!in_mine && !in_others)
+        if (!in_mine && !in_others && !is_metadata(node, entry))
             cJSON_Delete(cJSON_DetachItemViaPointer(node, child));
         else if (entry->child)
             prune_at(schema_by_key(schema, entry->string), child, entry, in_mine, in_others);

@@ -9,6 +9,8 @@ struct owner {
     bool exists;
     bool namespaced;
     char *namespace; /* of the existing one */
+    char *kind;
+    char *name;
     unsigned dependents;
     UT_hash_handle hh;
 };
@@ -27,6 +29,7 @@ void kubesim_set_gc(struct kubesim *sim, bool on, int64_t delay_us, int64_t blin
     sim->gc.off = !on;
     sim->gc.delay_us = delay_us;
     sim->gc.blind_us = blind_us;
+    sim->gc.due_us = INT64_MAX;
     if (on)
         gc_look_soon(sim);
 }
@@ -59,6 +62,8 @@ static void release_owner(struct kubesim *sim, struct owner *owner)
     HASH_DEL(sim->gc.index->owners, owner);
     free(owner->uid);
     free(owner->namespace);
+    free(owner->kind);
+    free(owner->name);
     free(owner);
 }
 
@@ -76,6 +81,16 @@ void gc_done(struct kubesim *sim)
     free(STEAL(sim->gc.index));
 }
 
+static bool owner_lives(const struct kubesim *sim, const cJSON *object, const cJSON *reference)
+{
+    const char *uid = json_str(reference, "uid");
+    const struct owner *owner = uid ? find_owner(sim, uid) : NULL;
+    /* The collector looks the owner up by kind and name, then compares uids: a wrong name is as good as none. */
+    return owner && owner->exists && str_equal(owner->kind, json_str(reference, "kind")) &&
+           str_equal(owner->name, json_str(reference, "name")) &&
+           (!owner->namespaced || str_equal(owner->namespace, meta_str(object, "namespace")));
+}
+
 static void count_dependent(struct kubesim *sim, const cJSON *object, bool added)
 {
     const cJSON *reference;
@@ -86,7 +101,7 @@ static void count_dependent(struct kubesim *sim, const cJSON *object, bool added
         struct owner *owner = ensure_owner(sim, uid);
         if (added) {
             owner->dependents++;
-            if (!owner->exists)
+            if (!owner_lives(sim, object, reference))
                 gc_look_soon(sim);
         } else {
             owner->dependents -= owner->dependents > 0;
@@ -104,6 +119,8 @@ static void note_existence(struct kubesim *sim, const struct kind *kind, const c
     owner->exists = exists;
     owner->namespaced = kind->flags & KIND_NAMESPACED;
     str_replace(&owner->namespace, meta_str(object, "namespace"));
+    str_replace(&owner->kind, kind->name);
+    str_replace(&owner->name, meta_str(object, "name"));
     if (!exists && owner->dependents > 0)
         gc_look_soon(sim);
     release_owner(sim, owner);
@@ -126,14 +143,6 @@ void gc_note(struct kubesim *sim, struct kind *kind, const cJSON *before, const 
 }
 
 /* --- looking ---------------------------------------------------------------------------------------------------- */
-
-static bool owner_lives(const struct kubesim *sim, const cJSON *object, const cJSON *reference)
-{
-    const char *uid = json_str(reference, "uid");
-    const struct owner *owner = uid ? find_owner(sim, uid) : NULL;
-    return owner && owner->exists &&
-           (!owner->namespaced || str_equal(owner->namespace, meta_str(object, "namespace")));
-}
 
 /* True when it names owners and none of them exists. */
 static bool is_abandoned(const struct kubesim *sim, const cJSON *object)
@@ -201,7 +210,11 @@ static bool orphan_one(struct kubesim *sim, struct kind *kind, struct object *ob
 static bool delete_dependent(struct kubesim *sim, struct kind *kind, struct object *object, const char *uid)
 {
     bool blocks = json_bool_or(reference_to(object_tree(object), uid), "blockOwnerDeletion", false);
-    bool gone = meta_is_deleting(object_tree(object)) ? false : delete_in_background(sim, kind, object);
+    if (meta_is_deleting(object_tree(object)))
+        return blocks;
+    /* A dependent that has dependents of its own waits for them in turn. */
+    const struct owner *own = find_owner(sim, meta_str(object_tree(object), "uid"));
+    bool gone = delete_quietly(sim, kind, object, own && own->dependents > 0 ? "Foreground" : NULL);
     return blocks && !gone;
 }
 
@@ -237,7 +250,7 @@ static void look_at_kind(struct kubesim *sim, struct kind *kind)
         if (meta_is_deleting(tree) && meta_finalizer_count(tree) > 0)
             work_on_deleting(sim, kind, object);
         else if (!meta_is_deleting(tree) && is_abandoned(sim, tree))
-            delete_in_background(sim, kind, object);
+            delete_quietly(sim, kind, object, NULL);
         i += i < kind->object_count && kind->objects[i] == object;
     }
 }

@@ -54,13 +54,17 @@ struct exchange {
     bool cut;
 };
 
+static void on_wakeup(uv_timer_t *timer);
+
+/* Called inside kubesim, from a watch's callbacks: libmicrohttpd runs later, since it may end exchanges, and ending
+ * one closes its watch. */
 static void resume(struct exchange *exchange)
 {
     if (!exchange->suspended)
         return;
     exchange->suspended = false;
     MHD_resume_connection(exchange->connection);
-    http_front_pump(exchange->front);
+    uv_timer_start(&exchange->front->wakeup, on_wakeup, 0, 0);
 }
 
 static void suspend(struct exchange *exchange)

@@ -19,8 +19,13 @@ extern const struct kind_hooks definition_hooks;
 
 /* Fills in a pod spec as the server does; also for templates. */
 void pod_spec_set_defaults(cJSON *spec, bool template);
+/* What the admission plug-ins Priority and DefaultTolerationSeconds add to a new pod; nobody owns it. */
+void pod_spec_admit(cJSON *spec);
 /* Adds causes for a pod spec at the given field path. */
 void pod_spec_validate(const cJSON *spec, const char *field, struct causes *causes);
+
+/* Frees what is remembered about controller revisions. */
+void revisions_done(struct kubesim *sim);
 
 /* Grace of a pod's deletion: the asked one (-1: none asked), cut to 0 where nothing has to be stopped. */
 int64_t pod_deletion_grace_s(const cJSON *pod, int64_t asked_s);

@@ -137,6 +137,16 @@ static void finish(struct kubelet *kubelet, struct pod *pod)
 
 /* --- a sync --- */
 
+/* Until the back-off is over, but not longer than pods are looked at anyway; up to half of it more
+ * (wait.Jitter), and a whole turn of the queue at least. */
+static int64_t retry_wait_us(struct kubelet *kubelet, const struct pod *pod)
+{
+    int64_t usual_us = kubelet->options.backoff_us;
+    int64_t wait_us = pod->retry_us ? MAX(MIN(pod->retry_us - kubelet->now_us, usual_us), 0) : usual_us;
+    wait_us += wait_us / 2 * (int64_t)(kubelet_random(kubelet) % 1000) / 1000;
+    return MAX(wait_us, kubelet->options.relist_us);
+}
+
 static void end_sync(struct kubelet *kubelet, struct pod *pod)
 {
     pod->last_sync_us = kubelet->now_us;
@@ -145,13 +155,8 @@ static void end_sync(struct kubelet *kubelet, struct pod *pod)
     if (pod->sync_started_something && !pod->sync_failed)
         pod->relist_due_us = kubelet->now_us + RELIST_TAKES_US;
     pod->requeue_due_us = NEVER;
-    if (pod->sync_failed) {
-        int64_t usual_us = kubelet->now_us + kubelet->options.backoff_us;
-        int64_t wait_us = MAX((pod->retry_us ? pod->retry_us : usual_us) - kubelet->now_us, 0);
-        /* wait.Jitter(.., 0.5); a whole turn of the queue at least. */
-        wait_us += wait_us / 2 * (int64_t)(kubelet_random(kubelet) % 1000) / 1000;
-        pod->requeue_due_us = kubelet->now_us + MAX(wait_us, kubelet->options.relist_us);
-    }
+    if (pod->sync_failed)
+        pod->requeue_due_us = kubelet->now_us + retry_wait_us(kubelet, pod);
     if (pod->pending)
         take(kubelet, pod);
 }

@@ -90,10 +90,37 @@ void managed_put(struct call *call, const struct kind *kind, cJSON *object, cons
     cJSON *entry = make_entry(call, kind, manager, operation, subresource, set);
     if (present)
         ENSURE(cJSON_ReplaceItemViaPointer(list, present, entry));
-    else if (strcmp(operation, "Apply") == 0)
-        ENSURE(list->child ? cJSON_InsertItemInArray(list, 0, entry) : cJSON_AddItemToArray(list, entry));
     else
         json_append_item(list, entry);
+}
+
+/* Applies before updates, then by time, then by name. */
+static bool comes_after(const cJSON *a, const cJSON *b)
+{
+    static const char *const keys[] = {"operation", "time", "manager"};
+    for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+        const char *left = json_str(a, keys[i]);
+        const char *right = json_str(b, keys[i]);
+        int order = strcmp(left ? left : "", right ? right : "");
+        if (order != 0)
+            return order > 0;
+    }
+    return false;
+}
+
+/* cJSON 1.7.15 cannot insert in the middle of an array that grew at its front: the first is taken again and again. */
+static void sort_entries(cJSON *list)
+{
+    cJSON *sorted = json_new_array();
+    while (list->child) {
+        cJSON *first = list->child;
+        for (cJSON *other = first->next; other; other = other->next)
+            if (comes_after(first, other))
+                first = other;
+        json_append_item(sorted, cJSON_DetachItemViaPointer(list, first));
+    }
+    list->child = STEAL(sorted->child);
+    json_delete(sorted);
 }
 
 void managed_tidy(cJSON *object)
@@ -107,6 +134,8 @@ void managed_tidy(cJSON *object)
     }
     if (list && !list->child)
         json_remove(meta_of(object), "managedFields");
+    else if (list)
+        sort_entries(list);
 }
 
 /* The list to start from: what the request says when it says something, else what was there. */
@@ -122,15 +151,17 @@ static void choose_list(cJSON *object, const cJSON *old)
     managed_tidy(object);
 }
 
-/* /scale leaves no trace where nobody owned the number. */
+/* /scale leaves no trace where nobody owned the number, nor when a whole Scale is PUT: that one does not carry the
+ * owners, as a patched one does. */
 static bool scale_without_owner(const struct call *call, const cJSON *object)
 {
     if (!str_equal(call->subresource, "scale"))
         return false;
     const cJSON *entry;
-    cJSON_ArrayForEach (entry, list_of(object))
-        if (json_path(entry, "fieldsV1", "f:spec", "f:replicas", NULL))
-            return false;
+    if (call->verb == VERB_PATCH)
+        cJSON_ArrayForEach (entry, list_of(object))
+            if (json_path(entry, "fieldsV1", "f:spec", "f:replicas", NULL))
+                return false;
     return true;
 }
 
@@ -156,7 +187,7 @@ void managed_record_update(struct call *call, const struct kind *kind, const cJS
     const cJSON *entry;
     cJSON_ArrayForEach (entry, list_of(object)) {
         cJSON *set = json_get(entry, "fieldsV1");
-        if (entry != present)
+        if (entry != present || untraced)
             field_set_subtract(set, changed);
         field_set_subtract(set, removed);
     }

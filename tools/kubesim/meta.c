@@ -83,3 +83,14 @@ void tree_copy_member(cJSON *to, const cJSON *from, const char *key)
     else
         json_remove(to, key);
 }
+
+void tree_insert(cJSON *array, int index, cJSON *item)
+{
+    cJSON *behind = json_new_array();
+    while (cJSON_GetArraySize(array) > index)
+        json_append_item(behind, cJSON_DetachItemFromArray(array, index));
+    json_append_item(array, item);
+    while (behind->child)
+        json_append_item(array, cJSON_DetachItemFromArray(behind, 0));
+    cJSON_Delete(behind);
+}

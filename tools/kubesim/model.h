@@ -129,6 +129,7 @@ struct kubesim {
     size_t watch_count;
     struct fault_list *faults;
     struct gc gc;
+    struct revision_note *revision_notes; /* revisions.c */
     struct kubesim_counts counts;
 };
 
@@ -295,6 +296,9 @@ void meta_raise_generation(cJSON *object);
 /* The time of the call as metav1.Time. */
 void sim_time_text(const struct kubesim *sim, char text[static TIME_TEXT_SIZE]);
 int64_t sim_now_us(const struct kubesim *sim);
+/* Takes item into array before the item at index (or at the end). cJSON_InsertItemInArray() of Debian's 1.7.15 refuses
+ * to insert anywhere but in front. */
+void tree_insert(cJSON *array, int index, cJSON *item);
 /* Copies member key of from to to; removes it where from has none. */
 void tree_copy_member(cJSON *to, const cJSON *from, const char *key);
 
@@ -302,6 +306,8 @@ void tree_copy_member(cJSON *to, const cJSON *from, const char *key);
 
 int read_get(struct call *call);
 int read_list(struct call *call);
+/* resourceVersionMatch and sendInitialEvents, which may stand only in some company. */
+int check_list_options(struct call *call, bool watch);
 /* labelSelector and fieldSelector of the call; the caller frees them. */
 int read_selectors(struct call *call, struct selector **ret_labels, struct selector **ret_fields);
 int write_create(struct call *call);
@@ -340,5 +346,6 @@ void gc_note(struct kubesim *sim, struct kind *kind, const cJSON *before, const 
 void gc_look_soon(struct kubesim *sim);
 void gc_tick(struct kubesim *sim);
 void gc_done(struct kubesim *sim);
-/* DELETE as the collector and the namespace controller send it. True when the object is gone at once. */
-bool delete_in_background(struct kubesim *sim, struct kind *kind, struct object *object);
+/* DELETE as the collector and the namespace controller send it; propagation may be NULL. True when the object is gone
+ * at once. */
+bool delete_quietly(struct kubesim *sim, struct kind *kind, struct object *object, const char *propagation);

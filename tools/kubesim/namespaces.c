@@ -8,11 +8,17 @@ static void prepare_create(struct call *call, cJSON *object)
     json_append_str(finalizers, "kubernetes");
     json_set_item(json_ensure_object(object, "spec"), "finalizers", finalizers);
     json_set_str(json_ensure_object(object, "status"), "phase", "Active");
-    json_set_str(json_ensure_object(meta_of(object), "labels"), "kubernetes.io/metadata.name",
-                 meta_str(object, "name"));
 }
 
-const struct kind_hooks namespace_hooks = {.prepare_create = prepare_create};
+static void set_defaults(struct call *call, cJSON *object)
+{
+    (void)call;
+    const char *name = meta_str(object, "name");
+    if (name)
+        json_set_str(json_ensure_object(meta_of(object), "labels"), "kubernetes.io/metadata.name", name);
+}
+
+const struct kind_hooks namespace_hooks = {.set_defaults = set_defaults, .prepare_create = prepare_create};
 
 void namespaces_make_initial(struct kubesim *sim)
 {
@@ -42,7 +48,7 @@ static bool empty(struct kubesim *sim, const char *namespace)
             struct object *object = kind->objects[i];
             if (!str_starts_with(object->key, prefix))
                 break;
-            bool gone = meta_is_deleting(object_tree(object)) ? false : delete_in_background(sim, kind, object);
+            bool gone = meta_is_deleting(object_tree(object)) ? false : delete_quietly(sim, kind, object, NULL);
             left = left || !gone;
             i += !gone;
         }

@@ -3,6 +3,7 @@
 
 #include "kubesim/apply.h"
 #include "kubesim/decode.h"
+#include "kubesim/schema_check.h"
 
 enum patch_type { PATCH_JSON, PATCH_MERGE, PATCH_STRATEGIC, PATCH_APPLY };
 
@@ -26,8 +27,10 @@ static int patch_type_of(struct call *call, enum patch_type *ret)
         *ret = types[i].type;
         return 0;
     }
-    return refuse(call, 415, "UnsupportedMediaType",
-                  "415: Unsupported Media Type");
+    return refuse(call, 415, "UnsupportedMediaType", "%s",
+                  custom ? "the body of the request was in an unknown format - accepted media types include: "
+                           "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+                         : "415: Unsupported Media Type");
 }
 
 static int apply_patch(struct call *call, enum patch_type type, cJSON **target)
@@ -57,6 +60,19 @@ static int apply_patch(struct call *call, enum patch_type type, cJSON **target)
     return 0;
 }
 
+/* A patch whose result does not decode is a 422 about the patch, where a body would be a 400. */
+static int check_patched(struct call *call, const cJSON *patched)
+{
+    CLEANUP_ERROR struct error *err = NULL;
+    CLEANUP_CAUSES struct causes causes = {0};
+    if (call->kind->flags & KIND_CUSTOM ||
+        (schema_check_types(call->kind->schema, patched, &err) == 0 &&
+         schema_check_types(schema_member(call->kind->schema, "metadata"), json_get(patched, "metadata"), &err) == 0))
+        return 0;
+    causes_add_node(&causes, CAUSE_INVALID, "patch", call->body, "%s", error_text(err));
+    return refuse_invalid(call, &(struct kind){.group = (char *)"", .name = (char *)""}, "", &causes);
+}
+
 int write_patch(struct call *call)
 {
     enum patch_type type = PATCH_MERGE;
@@ -64,11 +80,15 @@ int write_patch(struct call *call)
         return -1;
     if (type == PATCH_APPLY)
         return write_apply(call);
+    if (path_parameter(&call->path, "force"))
+        return refuse_options(call, "PatchOptions", "force", CAUSE_FORBIDDEN, NULL,
+                              "may not be specified for non-apply patch");
     struct object *old = store_find(call->kind, call->namespace, call->name);
     if (!old)
         return refuse_not_found(call, call->kind, call->name);
     CLEANUP_JSON cJSON *patched = json_copy(object_tree(old));
-    if (apply_patch(call, type, &patched) < 0 || decode_finish(call, call->kind, patched) < 0)
+    if (apply_patch(call, type, &patched) < 0 || check_patched(call, patched) < 0 ||
+        decode_finish(call, call->kind, patched) < 0)
         return -1;
     struct version *version;
     if (update_object(call, call->kind, old, STEAL(patched), &version) < 0)

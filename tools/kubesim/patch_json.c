@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kubesim/patch.h"
 
+#include "kubesim/model.h"
+
 /* One step of a JSON pointer, decoded; *at moves behind it. The caller's. */
 static char *next_token(const char **at)
 {
@@ -93,10 +95,8 @@ static int add(cJSON **target, const char *pointer, cJSON *value, struct error *
     }
     if (cJSON_IsObject(parent))
         json_set_item(parent, token, value);
-    else if (index == cJSON_GetArraySize(parent))
-        json_append_item(parent, value);
     else
-        ENSURE(cJSON_InsertItemInArray(parent, index, value));
+        tree_insert(parent, index, value);
     return 0;
 }
 

@@ -77,8 +77,7 @@ static void volume_defaults(cJSON *volume)
         set_if_absent(json_get(volume, "hostPath"), "type", "");
 }
 
-/* The admission plug-ins Priority and DefaultTolerationSeconds. */
-static void admission_defaults(cJSON *spec)
+void pod_spec_admit(cJSON *spec)
 {
     set_number_if_absent(spec, "priority", 0);
     set_if_absent(spec, "preemptionPolicy", "PreemptLowerPriority");
@@ -123,11 +122,8 @@ void pod_spec_set_defaults(cJSON *spec, bool template)
         json_set_str(spec, "serviceAccount", account);
     else if (json_str(spec, "serviceAccount"))
         json_set_str(spec, "serviceAccountName", json_str(spec, "serviceAccount"));
-    if (template)
-        return;
-    if (!json_get(spec, "enableServiceLinks"))
+    if (!template && !json_get(spec, "enableServiceLinks"))
         json_add_bool(spec, "enableServiceLinks", true);
-    admission_defaults(spec);
 }
 
 /* --- validation ----------------------------------------------------------------------------------------------- */

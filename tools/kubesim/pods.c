@@ -38,6 +38,7 @@ static const char *qos_class(const cJSON *spec)
 static void prepare_create(struct call *call, cJSON *object)
 {
     (void)call;
+    pod_spec_admit(json_get(object, "spec"));
     cJSON *status = json_new_object();
     json_add_str(status, "phase", "Pending");
     json_add_str(status, "qosClass", qos_class(json_get(object, "spec")));
@@ -71,6 +72,14 @@ static void complete_status(cJSON *status)
     cJSON *entry = json_new_object();
     json_add_str(entry, "ip", address);
     json_append_item(json_add_array(status, "podIPs"), entry);
+}
+
+/* The admission plug-ins look at updates too. */
+static void prepare_update(struct call *call, cJSON *object, const cJSON *old)
+{
+    (void)call;
+    (void)old;
+    pod_spec_admit(json_get(object, "spec"));
 }
 
 /* ownerReferences cannot be changed through /status. */
@@ -156,6 +165,7 @@ static void validate(struct call *call, const cJSON *object, const cJSON *old, s
 
 const struct kind_hooks pod_hooks = {.set_defaults = set_defaults,
                                      .prepare_create = prepare_create,
+                                     .prepare_update = prepare_update,
                                      .prepare_status = prepare_status,
                                      .validate = validate};
 

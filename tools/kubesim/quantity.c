@@ -98,11 +98,15 @@ bool quantity_parse(const char *text, struct quantity *ret)
     int binary;
     if (count == 0 || !read_suffix(text, &decimal, &binary))
         return false;
-    for (int i = 0; i < binary; i++)
-        if (!multiply(&digits, 1024))
-            return false;
-    if (!scale_decimal(digits, decimal - fraction, &quantity.nano))
+    const wide binary_max = (wide)INT64_MAX * 1000000000;
+    bool fits = true;
+    for (int i = 0; i < binary && fits; i++)
+        fits = multiply(&digits, 1024);
+    fits = fits && scale_decimal(digits, decimal - fraction, &quantity.nano);
+    if (!fits && !binary)
         return false;
+    if (binary && (!fits || quantity.nano > binary_max))
+        quantity.nano = binary_max;
     quantity.negative = quantity.negative && quantity.nano != 0;
     *ret = quantity;
     return true;
@@ -116,6 +120,59 @@ bool quantity_from_node(const cJSON *node, struct quantity *ret)
         return false;
     CLEANUP_FREE char *text = json_print(node);
     return quantity_parse(text, ret);
+}
+
+/* An integer as text; 128 bits have no printf. The caller's. */
+static char *wide_text(wide value)
+{
+    char digits[48];
+    size_t at = sizeof(digits) - 1;
+    digits[at] = '\0';
+    do {
+        digits[--at] = (char)('0' + (int)(value % 10));
+        value /= 10;
+    } while (value > 0);
+    return xstrdup(&digits[at]);
+}
+
+static char *decimal_text(const struct quantity *quantity, bool exponents)
+{
+    static const char *const suffixes[] = {"n", "u", "m", "", "k", "M", "G", "T", "P", "E"};
+    static const char *const powers[] = {"e-9", "e-6", "e-3", "", "e3", "e6", "e9", "e12", "e15", "e18"};
+    wide value = quantity->nano;
+    size_t step = 0;
+    for (; step + 1 < ARRAY_SIZE(suffixes) && value % 1000 == 0 && (value > 0 || step < 3); step++)
+        value /= 1000;
+    CLEANUP_FREE char *digits = wide_text(value);
+    return xasprintf("%s%s%s", quantity->negative ? "-" : "", digits, exponents ? powers[step] : suffixes[step]);
+}
+
+static char *binary_text(const struct quantity *quantity)
+{
+    static const char *const suffixes[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
+    const wide unit = 1000000000;
+    wide value = quantity->nano / unit + (quantity->nano % unit != 0);
+    if (value < 1024)
+        return decimal_text(quantity, false);
+    size_t step = 0;
+    for (; step + 1 < ARRAY_SIZE(suffixes) && value % 1024 == 0; step++)
+        value /= 1024;
+    CLEANUP_FREE char *digits = wide_text(value);
+    return xasprintf("%s%s%s", quantity->negative ? "-" : "", digits, suffixes[step]);
+}
+
+char *quantity_canonical(const cJSON *node)
+{
+    struct quantity quantity;
+    if (!quantity_from_node(node, &quantity))
+        return NULL;
+    if (!cJSON_IsString(node))
+        return decimal_text(&quantity, false);
+    const char *text = node->valuestring;
+    if (strchr(text, 'i'))
+        return binary_text(&quantity);
+    const char *exponent = strpbrk(text, "eE");
+    return decimal_text(&quantity, exponent && exponent[1]);
 }
 
 int quantity_compare(const struct quantity *a, const struct quantity *b)

@@ -14,6 +14,8 @@ struct quantity {
 bool quantity_parse(const char *text, struct quantity *ret);
 /* A string or number node. */
 bool quantity_from_node(const cJSON *node, struct quantity *ret);
+/* As Kubernetes prints it (1024Mi becomes 1Gi, 0.5 becomes 500m); the caller's. NULL when it is none. */
+char *quantity_canonical(const cJSON *node);
 /* <0, 0, >0 */
 int quantity_compare(const struct quantity *a, const struct quantity *b);
 int quantity_sign(const struct quantity *quantity);

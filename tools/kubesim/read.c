@@ -135,7 +135,7 @@ static int read_continue(struct call *call, const char *token, struct page *page
     CLEANUP_FREE char *text = xcalloc(1, length + 1);
     char *colon = NULL;
     if (strlen(token) % 2 || !hex_decode(token, (uint8_t *)text, length) || !(colon = strchr(text, ':')))
-        return refuse_bad_request(call, "continue key is not valid: illegal base64 data");
+        return refuse_bad_request(call, "invalid continue token: continue key is not valid");
     page->number = strtoll(text, NULL, 10);
     page->start = xstrdup(colon + 1);
     return 0;
@@ -148,6 +148,34 @@ static int refuse_too_large(struct call *call, long long wanted)
     refusal_add_cause(call, "ResourceVersionTooLarge", "Too large resource version", NULL);
     refusal_set_retry(call, 1);
     return -1;
+}
+
+int check_list_options(struct call *call, bool watch)
+{
+    const char *version = path_parameter(&call->path, "resourceVersion");
+    const char *match = path_parameter(&call->path, "resourceVersionMatch");
+    bool initial = path_parameter(&call->path, "sendInitialEvents") != NULL;
+    bool matched = match && *match;
+    static const char field[] = "resourceVersionMatch";
+    const char *problem = NULL;
+    if (initial && !watch)
+        return refuse_options(call, "ListOptions", "sendInitialEvents", CAUSE_FORBIDDEN, NULL,
+                              "sendInitialEvents is forbidden for list");
+    if (initial && !str_equal(match, "NotOlderThan"))
+        problem = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+    else if (watch && matched && !initial)
+        problem = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+    else if (!watch && matched && (!version || !*version))
+        problem = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+    else if (str_equal(match, "Exact") && str_equal(version, "0"))
+        problem = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+    if (problem)
+        return refuse_options(call, "ListOptions", field, CAUSE_FORBIDDEN, NULL, problem);
+    if (!matched || strcmp(match, "Exact") == 0 || strcmp(match, "NotOlderThan") == 0)
+        return 0;
+    CLEANUP_FREE char *shown = xasprintf("\"%s\"", match);
+    return refuse_options(call, "ListOptions", field, CAUSE_NOT_SUPPORTED, shown,
+                          "supported values: \"Exact\", \"NotOlderThan\", \"\"");
 }
 
 static int read_page(struct call *call, struct page *page)
@@ -169,7 +197,9 @@ static int read_page(struct call *call, struct page *page)
     char *end;
     long long wanted = strtoll(version, &end, 10);
     if (*end || wanted < 0)
-        return refuse_bad_request(call, "invalid resource version \"%s\"", version);
+        return refuse_bad_request(call, "invalid resource version: resourceVersion: Invalid value: \"%s\": "
+                                        "strconv.ParseUint: parsing \"%s\": invalid syntax",
+                                  version, version);
     if (wanted > call->sim->resource_version)
         return refuse_too_large(call, wanted);
     if (str_equal(match, "Exact"))
@@ -212,11 +242,14 @@ static void add_item(struct call *call, enum form form, struct list_out *out, st
     out->count++;
 }
 
-static cJSON *list_metadata(const struct page *page, const char *next, size_t remaining, bool selected)
+static cJSON *list_metadata(bool custom, const struct page *page, const char *next, size_t remaining,
+                            bool selected)
 {
     cJSON *meta = json_new_object();
     CLEANUP_FREE char *number = xasprintf("%lld", (long long)page->number);
     json_add_str(meta, "resourceVersion", number);
+    if (!next && custom)
+        json_add_str(meta, "continue", "");
     if (!next)
         return meta;
     CLEANUP_FREE char *token = xasprintf("%lld:%s", (long long)page->number, next);
@@ -283,7 +316,7 @@ int read_list(struct call *call)
     CLEANUP_SELECTOR struct selector *labels = NULL;
     CLEANUP_SELECTOR struct selector *fields = NULL;
     struct page page;
-    if (form_of(call, &form) < 0 || read_selectors(call, &labels, &fields) < 0 || read_page(call, &page) < 0)
+    if (check_list_options(call, false) < 0 || form_of(call, &form) < 0 || read_selectors(call, &labels, &fields) < 0 || read_page(call, &page) < 0)
         return -1;
     CLEANUP_FREE char *start = page.start;
     CLEANUP_SNAPSHOT struct snapshot snapshot = {0};
@@ -294,7 +327,7 @@ int read_list(struct call *call)
         out.table = table_make(call->kind, true);
     const char *next;
     size_t remaining = fill_page(call, form, &snapshot, &page, labels, fields, &out, &next);
-    answer_list(call, form, &out, list_metadata(&page, next, remaining, labels || fields));
+    answer_list(call, form, &out, list_metadata(form == FORM_PLAIN && call->kind->flags & KIND_CUSTOM, &page, next, remaining, labels || fields));
     buf_done(&out.text);
     return 0;
 }

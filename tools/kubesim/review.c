@@ -16,7 +16,8 @@ int review_create(struct call *call)
     } else {
         bool allowed = !call->sim->options.deny_reviews;
         json_add_bool(status, "allowed", allowed);
-        json_add_str(status, "reason", allowed ? "kubesim allows everything" : "kubesim was told to deny");
+        if (!allowed)
+            json_add_str(status, "reason", "kubesim was told to deny");
     }
     json_set_item(answer, "status", status);
     json_ensure_object(answer, "metadata");

@@ -95,21 +95,19 @@ static int wanted_scale(struct call *call, const cJSON *object, cJSON **ret)
     return 0;
 }
 
-static int check_scale(struct call *call, const cJSON *scale, const cJSON *object, int64_t *ret_replicas)
+/* Of a custom kind a negative number is the object's own validation to refuse; the uid is never looked at. */
+static int check_scale(struct call *call, const cJSON *scale, int64_t *ret_replicas)
 {
     const cJSON *replicas = json_path(scale, "spec", "replicas", NULL);
-    const char *uid = meta_str(scale, "uid");
     *ret_replicas = 0;
     if (!cJSON_IsObject(scale) || (replicas && !json_node_int64(replicas, ret_replicas)))
         return refuse_bad_request(call, "Scale in version \"v1\" cannot be handled as a Scale: spec.replicas must be an "
                                         "integer");
     CLEANUP_CAUSES struct causes causes = {0};
-    if (*ret_replicas < 0)
+    const struct kind scale_kind = {.group = (char *)"autoscaling", .name = (char *)"Scale"};
+    if (*ret_replicas < 0 && !(call->kind->flags & KIND_CUSTOM))
         causes_add_node(&causes, CAUSE_INVALID, "spec.replicas", replicas, "must be greater than or equal to 0");
-    if (uid && *uid && !str_equal(uid, meta_str(object, "uid")))
-        causes_add_node(&causes, CAUSE_INVALID, "metadata.uid", json_path(scale, "metadata", "uid", NULL),
-                        "field is immutable");
-    return refuse_invalid(call, call->kind, call->name, &causes);
+    return refuse_invalid(call, &scale_kind, call->name, &causes);
 }
 
 int scale_write(struct call *call)
@@ -120,7 +118,7 @@ int scale_write(struct call *call)
     CLEANUP_JSON cJSON *scale = NULL;
     int64_t replicas;
     if (wanted_scale(call, object_tree(object), &scale) < 0 ||
-        check_scale(call, scale, object_tree(object), &replicas) < 0)
+        check_scale(call, scale, &replicas) < 0)
         return -1;
     cJSON *changed = json_copy(object_tree(object));
     const char *path = call->kind->flags & KIND_CUSTOM ? call->kind->scale_spec_path : ".spec.replicas";

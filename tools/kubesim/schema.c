@@ -315,7 +315,6 @@ static int compile(struct schema_set *set, const cJSON *tree, struct schema *sch
     if (depth > JSON_DEPTH_MAX || !cJSON_IsObject(tree))
         return error_set(err, ERROR_INVALID, "%s: must be an object, not too deep", at);
     read_merge(schema, tree);
-    /* Of the built-in kinds only the defaults of map keys (a port's protocol) are ever looked at. */
     if (json_get(tree, "default"))
         schema->default_value = json_copy(json_get(tree, "default"));
     const char *reference = reference_of(tree);
@@ -354,6 +353,7 @@ struct schema_set *schema_set_builtin(void)
         CLEANUP_JSON cJSON *tree = NULL;
         ENSURE(json_parse(definition->json, strlen(definition->json), &tree, NULL) == 0);
         ENSURE(compile(set, tree, set->named[i], definition->name, 0, NULL) == 0);
+        set->named[i]->micro_time = str_ends_with(definition->name, ".MicroTime");
     }
     return set;
 }
@@ -414,6 +414,18 @@ const struct schema *schema_member_raw(const struct schema *schema, const char *
 const struct schema *schema_member(const struct schema *schema, const char *name)
 {
     return schema_follow(schema_member_raw(schema, name));
+}
+
+bool schema_has_rules(const struct schema *schema)
+{
+    if (!schema || schema->reference)
+        return false;
+    if (schema->rule_count > 0 || schema_has_rules(schema->items) || schema_has_rules(schema->additional))
+        return true;
+    for (size_t i = 0; i < schema->property_count; i++)
+        if (schema_has_rules(schema->properties[i].schema))
+            return true;
+    return false;
 }
 
 void schema_visit_builtin(void (*visit)(void *context, const char *name, const char *json), void *context)

@@ -51,6 +51,7 @@ struct schema {
     int64_t min_length, max_length, min_items, max_items, min_properties, max_properties; /* -1: none */
     bool unique_items;
     bool builtin; /* of a built-in kind */
+    bool micro_time; /* metav1.MicroTime */
     bool nullable;
     bool preserve_unknown;
     bool embedded;   /* x-kubernetes-embedded-resource */
@@ -86,6 +87,9 @@ static inline const struct schema *schema_follow(const struct schema *schema)
 const struct schema *schema_member(const struct schema *schema, const char *name);
 /* The wrapper of a property, with its own merge settings. */
 const struct schema *schema_member_raw(const struct schema *schema, const char *name);
+
+/* True when a rule stands anywhere in it. */
+bool schema_has_rules(const struct schema *schema);
 
 /* The built-in definitions as JSON text, for /openapi/v3: calls visit for each. */
 void schema_visit_builtin(void (*visit)(void *context, const char *name, const char *json), void *context);

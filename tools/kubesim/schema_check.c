@@ -2,6 +2,7 @@
 #include "kubesim/schema_check.h"
 
 #include "kubesim/cel.h"
+#include "kubesim/jsonpath.h"
 #include "kubesim/quantity.h"
 
 #include <math.h>
@@ -65,16 +66,34 @@ void schema_prune(const struct schema *schema, cJSON *object, struct unknown_fie
     prune_at(schema, object, "", true, unknown);
 }
 
-void schema_drop_nulls(cJSON *object)
+static void normalize_at(const struct schema *schema, cJSON *node)
 {
+    schema = schema_follow(schema);
+    bool free_form = schema && schema->preserve_unknown && !schema->property_count;
+    if (!schema || free_form)
+        return;
     cJSON *next;
-    for (cJSON *member = object->child; member; member = next) {
-        next = member->next;
-        if (cJSON_IsNull(member) && cJSON_IsObject(object))
-            cJSON_Delete(cJSON_DetachItemViaPointer(object, member));
-        else
-            schema_drop_nulls(member);
+    for (cJSON *child = node->child; child; child = next) {
+        next = child->next;
+        if (cJSON_IsNull(child) && cJSON_IsObject(node)) {
+            cJSON_Delete(cJSON_DetachItemViaPointer(node, child));
+            continue;
+        }
+        const struct schema *below = cJSON_IsArray(node) ? schema->items : schema_member(schema, child->string);
+        below = schema_follow(below);
+        if (!below || below->type != SCHEMA_QUANTITY) {
+            normalize_at(below, child);
+            continue;
+        }
+        CLEANUP_FREE char *text = quantity_canonical(child);
+        if (text && cJSON_IsObject(node))
+            json_set_str(node, child->string, text);
     }
+}
+
+void schema_normalize(const struct schema *schema, cJSON *object)
+{
+    normalize_at(schema, object);
 }
 
 static void default_at(const struct schema *schema, cJSON *node)
@@ -94,10 +113,11 @@ static void default_at(const struct schema *schema, cJSON *node)
         const struct schema_property *property = &schema->properties[i];
         const struct schema *below = schema_follow(property->schema);
         const cJSON *fallback = property->schema->default_value ? property->schema->default_value : below->default_value;
-        const cJSON *present = json_get(node, property->name);
-        if (property->schema->reference)
-            continue; /* metadata */
-        if (fallback && (!present || (cJSON_IsNull(present) && !below->nullable)))
+        if (property->schema->reference && !schema->builtin)
+            continue; /* metadata of a custom kind */
+        if (cJSON_IsNull(json_get(node, property->name)) && !below->nullable)
+            json_remove(node, property->name);
+        if (fallback && !json_get(node, property->name))
             json_set_item(node, property->name, json_copy(fallback));
     }
     cJSON_ArrayForEach (child, node)
@@ -114,7 +134,7 @@ void schema_set_defaults(const struct schema *schema, cJSON *object)
 static const char *type_name(enum schema_type type)
 {
     static const char *const names[] = {"object",  "object", "array",   "string",  "integer",
-                                        "number",  "boolean", "integer", "string"};
+                                        "number",  "boolean", "integer,string", "string"};
     return names[type];
 }
 
@@ -203,7 +223,7 @@ static void check_format(const struct schema *schema, const cJSON *node, const c
 {
     int64_t ignored;
     if (str_equal(schema->format, "date-time") && time_parse_rfc3339(node->valuestring, &ignored, NULL) < 0)
-        causes_add_node(causes, CAUSE_INVALID, path, node, "%s in body must be of type date-time: %s", path,
+        causes_add_node(causes, CAUSE_TYPE_INVALID, path, node, "%s in body must be of type date-time: \"%s\"", path,
                         node->valuestring);
 }
 
@@ -396,7 +416,15 @@ static void report_rule(const struct cel_rule *rule, const cJSON *node, const cJ
     const char *below = cel_rule_field(rule);
     CLEANUP_FREE char *field = !below ? xstrdup(path) : *path ? xasprintf("%s%s", path, below) : xstrdup(below + 1);
     enum cause_type type = rule_cause(cel_rule_reason(rule));
-    causes_add(causes, type, *field ? field : "<nil>", NULL, "%s", message);
+    /* Scalars are shown; objects and lists are not. */
+    CLEANUP_FREE char *shown = node->child || cJSON_IsObject(node) || cJSON_IsArray(node) ? NULL : json_print(node);
+    causes_add(causes, type, *field ? field : "<nil>", type == CAUSE_INVALID ? shown : NULL, "%s", message);
+}
+
+static void report_broken_rule(const cJSON *node, const char *path, const char *problem, struct causes *causes)
+{
+    CLEANUP_FREE char *shown = xasprintf("\"%s\"", node_type_name(node));
+    causes_add(causes, CAUSE_INVALID, *path ? path : "<nil>", shown, "%s", problem);
 }
 
 static void run_rules(const struct schema *schema, const cJSON *node, const cJSON *old, const char *path,
@@ -409,8 +437,7 @@ static void run_rules(const struct schema *schema, const cJSON *node, const cJSO
         CLEANUP_ERROR struct error *err = NULL;
         int result = cel_rule_holds(rule, node, old, &err);
         if (result < 0)
-            causes_add(causes, CAUSE_INVALID, *path ? path : "<nil>", NULL, "rule evaluation error: %s",
-                       error_text(err));
+            report_broken_rule(node, path, error_text(err), causes);
         else if (!result)
             report_rule(rule, node, old, path, causes);
     }
@@ -447,15 +474,55 @@ static void rules_at(const struct schema *schema, const cJSON *node, const cJSON
     }
 }
 
-void schema_validate(const struct schema *schema, const cJSON *object, const cJSON *old, struct causes *causes)
+/* Errors after which the values cannot be trusted to be what the rules think they are. */
+static bool is_blocked(const struct causes *causes)
 {
-    size_t before = causes->count;
+    for (size_t i = 0; i < causes->count; i++) {
+        enum cause_type type = causes->items[i].type;
+        if (type == CAUSE_NOT_SUPPORTED || type == CAUSE_REQUIRED || type == CAUSE_TOO_LONG ||
+            type == CAUSE_TOO_MANY || type == CAUSE_TYPE_INVALID)
+            return true;
+    }
+    return false;
+}
+
+/* What the scale subresource reads must be a number that is not negative. */
+static void check_scale_numbers(const cJSON *object, const char *path, struct causes *causes)
+{
+    const cJSON *node = path ? jsonpath_find(object, path) : NULL;
+    int64_t number;
+    if (!node || cJSON_IsNull(node))
+        return;
+    if (!json_node_int64(node, &number))
+        causes_add(causes, CAUSE_INVALID, path, "0", "%s accessor error: the value is of the type %s, expected int64", path,
+                   node_type_name(node));
+    else if (number < 0)
+        causes_add_node(causes, CAUSE_INVALID, path, node, "should be a non-negative integer");
+}
+
+void schema_validate(const struct schema *schema, const cJSON *object, const cJSON *old, const char *scale_path,
+                     struct causes *causes)
+{
     validate_at(schema, object, "", true, causes);
-    if (causes->count == before)
+    check_scale_numbers(object, scale_path, causes);
+    if (!schema_has_rules(schema))
+        return;
+    if (is_blocked(causes))
+        causes_add(causes, CAUSE_INVALID, "<nil>", "null",
+                   "some validation rules were not checked because the object was invalid; correct the existing errors "
+                   "to complete validation");
+    else
         rules_at(schema, object, old, "", causes);
 }
 
 /* --- built-in kinds ------------------------------------------------------------------------------------------- */
+
+/* metav1.MicroTime takes exactly six digits behind the point. */
+static bool has_six_digits(const char *text)
+{
+    const char *point = strchr(text, '.');
+    return point && strspn(point + 1, "0123456789") == 6;
+}
 
 static int check_types_at(const struct schema *schema, const cJSON *node, const char *path, bool resource,
                           struct error **err)
@@ -466,6 +533,13 @@ static int check_types_at(const struct schema *schema, const cJSON *node, const 
     if (!has_type(schema->type, node))
         return error_set(err, ERROR_INVALID, "json: cannot unmarshal %s into field %s of type %s",
                          is_number(node) ? "number" : node_type_name(node), path, type_name(schema->type));
+    int64_t at_us;
+    if (str_equal(schema->format, "date-time") && cJSON_IsString(node) &&
+        time_parse_rfc3339(node->valuestring, &at_us, err) < 0)
+        return -ERROR_INVALID;
+    if (schema->micro_time && cJSON_IsString(node) && !has_six_digits(node->valuestring))
+        return error_set(err, ERROR_INVALID, "parsing time \"%s\" as \"2006-01-02T15:04:05.000000Z07:00\": cannot parse",
+                         node->valuestring);
     struct quantity ignored;
     if (schema->type == SCHEMA_QUANTITY && !quantity_from_node(node, &ignored))
         return error_set(err, ERROR_INVALID, "quantities must match the regular expression "

@@ -32,6 +32,7 @@ void kubesim_free(struct kubesim *sim)
         kubesim_watch_close(sim->watches);
     store_done(sim);
     gc_done(sim);
+    revisions_done(sim);
     for (size_t i = 0; i < sim->kind_count; i++)
         kind_free(sim->kinds[i]);
     schema_set_free(sim->schemas);
@@ -60,6 +61,8 @@ static bool group_is_served(const struct call *call)
 static int refuse_no_resource(struct call *call)
 {
     const char *plural = call->resource ? call->resource : "";
+    if (strcmp(plural, "watch") == 0)
+        return refuse_not_modelled(call, "watching by path (use ?watch=true)");
     if (call->group && kind_is_left_out(call->group, plural))
         return refuse_not_modelled(call, "%s%s%s (the real server has it)", plural, *call->group ? "." : "",
                                    call->group);

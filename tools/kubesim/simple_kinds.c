@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kinds with little of their own: events, secrets, services, leases, controller revisions. */
+ * Kinds with little of their own: events, secrets, services, leases. */
 #include "kubesim/kinds.h"
+
+static void event_defaults(struct call *call, cJSON *object)
+{
+    (void)call;
+    if (!json_get(object, "eventTime"))
+        json_add_item(object, "eventTime", cJSON_CreateNull());
+}
 
 static void event_validate(struct call *call, const cJSON *object, const cJSON *old, struct causes *causes)
 {
@@ -13,7 +20,7 @@ static void event_validate(struct call *call, const cJSON *object, const cJSON *
                         json_path(object, "involvedObject", "namespace", NULL), "does not match event.namespace");
 }
 
-const struct kind_hooks event_hooks = {.validate = event_validate};
+const struct kind_hooks event_hooks = {.set_defaults = event_defaults, .validate = event_validate};
 
 /* stringData is only written: it ends up in data, in base64. */
 static char *base64(const char *text)
@@ -76,19 +83,33 @@ static void service_defaults(struct call *call, cJSON *object)
         if (!json_get(port, "targetPort") && json_get(port, "port"))
             json_set_item(port, "targetPort", json_copy(json_get(port, "port")));
     }
-    json_ensure_object(json_ensure_object(object, "status"), "loadBalancer");
+}
+
+/* The list beside the address, which the server keeps in step. */
+static void mirror_address(cJSON *spec)
+{
+    const char *address = json_str(spec, "clusterIP");
+    if (!address || json_get(spec, "clusterIPs"))
+        return;
+    json_append_str(json_add_array(spec, "clusterIPs"), address);
 }
 
 /* An address out of 10.96.0.0/12, never used twice in one run but by chance. */
 static void service_prepare_create(struct call *call, cJSON *object)
 {
     cJSON *spec = json_get(object, "spec");
+    if (!json_get(spec, "ipFamilyPolicy"))
+        json_set_str(spec, "ipFamilyPolicy", "SingleStack");
+    if (!json_get(spec, "ipFamilies"))
+        json_append_str(json_add_array(spec, "ipFamilies"), "IPv4");
+    mirror_address(spec);
     if (json_get(spec, "clusterIP"))
         return;
     uint8_t bytes[3];
     call->sim->options.random(call->sim->options.context, bytes, sizeof(bytes));
     CLEANUP_FREE char *address = xasprintf("10.%d.%d.%d", 96 + bytes[0] % 16, bytes[1], 1 + bytes[2] % 254);
     json_set_str(spec, "clusterIP", address);
+    mirror_address(spec);
 }
 
 static void service_prepare_update(struct call *call, cJSON *object, const cJSON *old)
@@ -96,6 +117,7 @@ static void service_prepare_update(struct call *call, cJSON *object, const cJSON
     (void)call;
     if (!json_path(object, "spec", "clusterIP", NULL))
         tree_copy_member(json_get(object, "spec"), json_get(old, "spec"), "clusterIP");
+    mirror_address(json_get(object, "spec"));
 }
 
 static void service_validate(struct call *call, const cJSON *object, const cJSON *old, struct causes *causes)
@@ -129,19 +151,3 @@ static void lease_validate(struct call *call, const cJSON *object, const cJSON *
 }
 
 const struct kind_hooks lease_hooks = {.validate = lease_validate};
-
-static void revision_validate(struct call *call, const cJSON *object, const cJSON *old, struct causes *causes)
-{
-    (void)call;
-    const cJSON *data = json_get(object, "data");
-    int64_t revision = json_int64_or(object, "revision", 0);
-    if (!data)
-        causes_add(causes, CAUSE_REQUIRED, "data", NULL, "data is mandatory");
-    if (revision < 0)
-        causes_add_node(causes, CAUSE_INVALID, "revision", json_get(object, "revision"),
-                        "must be greater than or equal to 0");
-    if (old && !json_equal(data, json_get(old, "data")))
-        causes_add(causes, CAUSE_INVALID, "data", "{}", "field is immutable");
-}
-
-const struct kind_hooks revision_hooks = {.validate = revision_validate};

@@ -83,6 +83,12 @@ static void validate_by_field(const cJSON *spec, const cJSON *old, struct causes
     }
 }
 
+static void refuse_labels(const cJSON *labels, struct causes *causes)
+{
+    causes_add_node(causes, CAUSE_INVALID, "spec.template.metadata.labels", labels,
+                    "`selector` does not match template `labels`");
+}
+
 static void validate_spec(const cJSON *spec, struct causes *causes)
 {
     CLEANUP_SELECTOR struct selector *selector = NULL;
@@ -90,11 +96,12 @@ static void validate_spec(const cJSON *spec, struct causes *causes)
     const cJSON *labels = json_path(spec, "template", "metadata", "labels", NULL);
     if (!selector_tree)
         causes_add(causes, CAUSE_REQUIRED, "spec.selector", NULL, "%s", "");
+    if (!selector_tree)
+        refuse_labels(labels, causes);
     else if (selector_from_tree(selector_tree, &selector, NULL) < 0)
         causes_add_node(causes, CAUSE_INVALID, "spec.selector", selector_tree, "invalid label selector");
     else if (!selector_match_labels(selector, labels))
-        causes_add_node(causes, CAUSE_INVALID, "spec.template.metadata.labels", labels,
-                        "`selector` does not match template `labels`");
+        refuse_labels(labels, causes);
     if (json_int64_or(spec, "replicas", 0) < 0)
         causes_add_node(causes, CAUSE_INVALID, "spec.replicas", json_get(spec, "replicas"),
                         "must be greater than or equal to 0");

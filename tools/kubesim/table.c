@@ -4,6 +4,12 @@
 #include "kubesim/form.h"
 #include "kubesim/jsonpath.h"
 
+static const char name_description[] =
+    "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a "
+    "client to request the generation of an appropriate name automatically. Name is primarily intended for creation "
+    "idempotence and configuration definition. Cannot be updated. More info: "
+    "https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
+
 void table_columns_free(struct table_column *columns, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -85,11 +91,14 @@ cJSON *table_make(const struct kind *kind, bool columns)
     json_add_object(table, "metadata");
     cJSON *list = json_add_array(table, "columnDefinitions");
     if (columns && kind->flags & KIND_CUSTOM) {
-        add_definition(list, "Name", "string", "name", "Name must be unique within a namespace.", 0);
+        add_definition(list, "Name", "string", "name", name_description, 0);
         for (size_t i = 0; i < kind->column_count; i++) {
             const struct table_column *column = &kind->columns[i];
-            add_definition(list, column->name, column->type, column->format ? column->format : "",
-                           column->description ? column->description : "", column->priority);
+            CLEANUP_FREE char *description =
+                column->description ? xstrdup(column->description)
+                                    : xasprintf("Custom resource definition column (in JSONPath format): %s", column->path);
+            add_definition(list, column->name, column->type, column->format ? column->format : "", description,
+                           column->priority);
         }
     } else if (columns) {
         add_builtin_definitions(list, table_builtin_find(kind)->columns);

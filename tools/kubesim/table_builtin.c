@@ -184,6 +184,19 @@ static void claim_cells(const struct kubesim *sim, const cJSON *claim, cJSON *ce
     add_text(cells, json_path_str(claim, "spec", "volumeMode", NULL), "<unset>");
 }
 
+/* Component and host, or the reporting ones; the caller's. */
+static char *event_source(const cJSON *event)
+{
+    const char *component = json_path_str(event, "source", "component", NULL);
+    const char *host = json_path_str(event, "source", "host", NULL);
+    const char *instance = json_str(event, "reportingInstance");
+    if (!component || !*component)
+        component = json_str(event, "reportingComponent");
+    if (!host || !*host)
+        host = instance;
+    return host && *host ? xasprintf("%s, %s", component ? component : "", host) : xstrdup(component ? component : "");
+}
+
 static void event_cells(const struct kubesim *sim, const cJSON *event, cJSON *cells)
 {
     const char *last = json_str(event, "lastTimestamp");
@@ -195,14 +208,14 @@ static void event_cells(const struct kubesim *sim, const cJSON *event, cJSON *ce
         *at = (char)(*at >= 'A' && *at <= 'Z' ? *at | 0x20 : *at);
     const char *name = json_path_str(event, "involvedObject", "name", NULL);
     CLEANUP_FREE char *object = xasprintf("%s/%s", kind ? kind : "", name ? name : "");
-    const char *component = json_path_str(event, "source", "component", NULL);
     CLEANUP_FREE char *first = table_age(sim, json_str(event, "firstTimestamp") ? json_str(event, "firstTimestamp") : seen);
     json_append_str(cells, age);
     add_text(cells, json_str(event, "type"), "");
     add_text(cells, json_str(event, "reason"), "");
     json_append_str(cells, object);
     add_text(cells, json_path_str(event, "involvedObject", "fieldPath", NULL), "");
-    add_text(cells, component && *component ? component : json_str(event, "reportingComponent"), "");
+    CLEANUP_FREE char *source = event_source(event);
+    json_append_str(cells, source);
     add_text(cells, json_str(event, "message"), "");
     json_append_str(cells, first);
     json_append_int64(cells, json_int64_or(event, "count", 1));

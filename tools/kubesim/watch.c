@@ -159,7 +159,7 @@ static void catch_up(struct kubesim_watch *watch, const char *from, bool initial
     if (number == 0 || initial_events) {
         tell_present(watch);
         watch->from = watch->sim->resource_version;
-        if (initial_events)
+        if (initial_events && watch->bookmarks)
             tell_bookmark(watch, true);
         return;
     }
@@ -176,20 +176,13 @@ static void catch_up(struct kubesim_watch *watch, const char *from, bool initial
 static int check_parameters(struct call *call, bool *ret_initial)
 {
     const char *from = path_parameter(&call->path, "resourceVersion");
-    const char *match = path_parameter(&call->path, "resourceVersionMatch");
+    if (check_list_options(call, true) < 0)
+        return -1;
     *ret_initial = path_parameter_true(&call->path, "sendInitialEvents");
     if (from && from[strspn(from, "0123456789")])
         return refuse(call, 500, "",
                       "resourceVersion: Invalid value: \"%s\": strconv.ParseUint: parsing \"%s\": invalid syntax", from,
                       from);
-    if (*ret_initial != (match && *match))
-        return refuse(call, 422, "Invalid",
-                      "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is "
-                      "forbidden for watch unless sendInitialEvents is provided");
-    if (*ret_initial && (strcmp(match, "NotOlderThan") != 0 || !path_parameter_true(&call->path, "allowWatchBookmarks")))
-        return refuse(call, 422, "Invalid",
-                      "ListOptions.meta.k8s.io \"\" is invalid: sendInitialEvents needs resourceVersionMatch=NotOlderThan "
-                      "and allowWatchBookmarks=true");
     return 0;
 }
 
@@ -200,6 +193,15 @@ static int64_t random_timeout_us(const struct kubesim *sim)
     return (1800 + random % 1800) * US_PER_S;
 }
 
+/* From time to time, and once more two seconds before the end. */
+static int64_t next_bookmark_us(const struct kubesim_watch *watch, int64_t now_us)
+{
+    int64_t last_us = watch->end_us - 2 * US_PER_S;
+    if (!watch->bookmarks || now_us >= last_us)
+        return INT64_MAX;
+    return MIN(now_us + watch->sim->options.bookmark_us, last_us);
+}
+
 static void set_times(struct kubesim_watch *watch, const struct call *call, const struct fault_effect *effect)
 {
     struct kubesim *sim = watch->sim;
@@ -208,7 +210,7 @@ static void set_times(struct kubesim_watch *watch, const struct call *call, cons
     int64_t timeout_s = timeout ? strtoll(timeout, NULL, 10) : 0;
     watch->end_us = now_us + (timeout_s > 0 ? MIN(timeout_s, 86400 * 365) * US_PER_S : random_timeout_us(sim));
     watch->bookmarks = path_parameter_true(&call->path, "allowWatchBookmarks");
-    watch->bookmark_us = watch->bookmarks ? now_us + sim->options.bookmark_us : INT64_MAX;
+    watch->bookmark_us = next_bookmark_us(watch, now_us);
     watch->lines_left = -1;
     watch->fault_us = INT64_MAX;
     if (effect->action != FAULT_CUT && effect->action != FAULT_FREEZE)
@@ -292,7 +294,7 @@ void watches_tick(struct kubesim *sim, int64_t now_us)
             strike(watch);
         if (watch->bookmark_us <= now_us) {
             tell_bookmark(watch, false);
-            watch->bookmark_us = now_us + sim->options.bookmark_us;
+            watch->bookmark_us = next_bookmark_us(watch, now_us);
         }
         if (watch->end_us <= now_us && !watch->frozen)
             end(watch, true);

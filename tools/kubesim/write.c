@@ -124,11 +124,12 @@ static int validate(struct call *call, const struct kind *kind, const cJSON *obj
 {
     CLEANUP_CAUSES struct causes causes = {0};
     meta_validate(kind, object, old, &causes);
-    /* The strategies of the built-in kinds look at the metadata of an update a second time: so each cause comes twice. */
-    if (old && !(kind->flags & KIND_CUSTOM))
+    /* The real server looks at the metadata of an update twice, so each cause comes twice. */
+    if (old)
         meta_validate(kind, object, old, &causes);
     if (kind->flags & KIND_CUSTOM)
-        schema_validate(kind->schema, object, old, &causes);
+        schema_validate(kind->schema, object, old,
+                        str_equal(call->subresource, "status") ? kind->scale_status_path : kind->scale_spec_path, &causes);
     if (kind->hooks && kind->hooks->validate)
         kind->hooks->validate(call, object, old, &causes);
     if (refuse_invalid(call, kind, meta_str(object, "name"), &causes) < 0)
@@ -159,9 +160,9 @@ int create_object(struct call *call, struct kind *kind, cJSON *taken, struct ver
     fill_new_meta(call, kind, object);
     if (admit(call, kind, object, NULL) < 0)
         return -1;
+    managed_record_update(call, kind, NULL, object);
     if (kind->hooks && kind->hooks->prepare_create)
         kind->hooks->prepare_create(call, object);
-    managed_record_update(call, kind, NULL, object);
     if (validate(call, kind, object, NULL) < 0)
         return -1;
     const struct object *present = store_find(kind, call->namespace, meta_str(object, "name"));
@@ -200,7 +201,8 @@ static int check_version(struct call *call, const struct kind *kind, const struc
     if (wanted == 0 && !(kind->flags & KIND_UNCONDITIONAL_UPDATE)) {
         CLEANUP_CAUSES struct causes causes = {0};
         causes_add(&causes, CAUSE_INVALID, "metadata.resourceVersion", "0", "must be specified for an update");
-        return refuse_invalid(call, kind, name, &causes);
+        struct kind plural = {.group = kind->group, .name = kind->plural};
+        return refuse_invalid(call, &plural, name, &causes);
     }
     if (wanted != 0 && wanted != old->version->number)
         return refuse_conflict(call, kind, name,
@@ -337,13 +339,13 @@ static int check_uid_precondition(struct call *call, const cJSON *object, const 
 {
     const char *uid = meta_str(object, "uid");
     const char *present = meta_str(object_tree(old), "uid");
-    bool custom_status = str_equal(call->subresource, "status") && call->kind->flags & KIND_CUSTOM;
-    if (!uid || !*uid || strcmp(uid, present) == 0 || (custom_status && false))
+    if (!uid || !*uid || strcmp(uid, present) == 0)
         return 0;
     return refuse_conflict(call, call->kind, call->name,
-                           "StorageError: invalid object, Code: 4, Key: /registry/%s/%s, ResourceVersion: 0, "
+                           "StorageError: invalid object, Code: 4, Key: /registry/%s%s%s/%s, ResourceVersion: 0, "
                            "AdditionalErrorMsg: Precondition failed: UID in precondition: %s, UID in object meta: %s",
-                           call->kind->plural, old->key, uid, present);
+                           call->kind->flags & KIND_CUSTOM ? call->kind->group : "",
+                           call->kind->flags & KIND_CUSTOM ? "/" : "", call->kind->plural, old->key, uid, present);
 }
 
 int write_update(struct call *call)
@@ -358,6 +360,7 @@ int write_update(struct call *call)
     struct version *version;
     if (!old && call->kind->flags & KIND_CREATE_ON_UPDATE && !call->subresource) {
         json_set_str(meta_of(call->body), "name", call->name);
+        json_remove(meta_of(call->body), "resourceVersion");
         if (create_object(call, call->kind, json_copy(call->body), &version) < 0)
             return -1;
         answer_version(call, 201, call->kind, version);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A gateway above a journal in a folder of its own and a server that the test plays by hand, in virtual time. */
+ * A gateway above a journal in a folder of its own and a server that the test plays by hand, in virtual time.
+ */
 #pragma once
 
 #include "control/gateway.h"
@@ -70,7 +71,8 @@ static inline struct env_sim_call *scene_next(struct scene *scene)
     return scene->calls[scene->taken++];
 }
 
-static inline struct env_sim_call *scene_expect(struct scene *scene, const char *method, const char *path_part)
+static inline struct env_sim_call *scene_expect(struct scene *scene, const char *method,
+                                                const char *path_part)
 {
     struct env_sim_call *call = scene_next(scene);
     assert_string_equal(call->method, method);
@@ -104,13 +106,15 @@ static inline void scene_cut(struct scene *scene, struct env_sim_call *call)
 }
 
 #define STATUS_OF(code, reason)                                                                              \
-    "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"message\":\"m\",\"reason\":\"" reason     \
-    "\",\"code\":" #code "}"
+    "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"message\":\"m\",\"reason\":"        \
+    "\"" reason "\",\"code\":" #code "}"
 #define NOT_FOUND STATUS_OF(404, "NotFound")
 #define CONFLICT STATUS_OF(409, "Conflict")
 #define WRONG_UID                                                                                            \
-    "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"message\":\"m\",\"reason\":\"Invalid\","     \
-    "\"details\":{\"causes\":[{\"reason\":\"FieldValueInvalid\",\"message\":\"field is immutable\",\"field\":"     \
+    "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"message\":\"m\",\"reason\":"        \
+    "\"Invalid\","                                                                                           \
+    "\"details\":{\"causes\":[{\"reason\":\"FieldValueInvalid\",\"message\":\"field is "                     \
+    "immutable\",\"field\":"                                                                                 \
     "\"metadata.uid\"}]},\"code\":422}"
 
 /* A pod as the server shows it; key NULL: without our annotation. Static storage. */
@@ -118,7 +122,8 @@ static inline const char *pod_text(const char *uid, const char *version, const c
 {
     static char text[1024];
     snprintf(text, sizeof(text),
-             "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"mysql-4\",\"namespace\":\"db\",\"uid\":\"%s\",\"resourceVersion\":"
+             "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"mysql-4\",\"namespace\":\"db\",\"uid\":\"%s\","
+             "\"resourceVersion\":"
              "\"%s\",\"annotations\":{%s%s%s}}}",
              uid, version, key ? "\"apps.neo.io/step\":\"" : "", key ? key : "", key ? "\"" : "");
     return text;
@@ -137,7 +142,8 @@ static inline void scene_told(void *context, const struct step_outcome *outcome)
     snprintf(told->reason, sizeof(told->reason), "%s", outcome->reason);
 }
 
-static inline void scene_woken(void *context, enum kube_resource resource, const char *namespace, const char *name)
+static inline void scene_woken(void *context, enum kube_resource resource, const char *namespace,
+                               const char *name)
 {
     struct scene *scene = context;
     assert_int_equal(resource, KUBE_NEOSET);
@@ -321,8 +327,9 @@ static inline void assert_history(struct scene *scene, const char *wanted)
 {
     journal_fixture_settle(&scene->journal);
     const char *kinds = journal_fixture_sql(
-        scene->journal.path, "SELECT coalesce(group_concat(kind, ' '), '') FROM (SELECT kind FROM entry WHERE kind NOT IN "
-                             "('start', 'epoch', 'stop', 'checkpoint', 'note') ORDER BY seq)");
+        scene->journal.path,
+        "SELECT coalesce(group_concat(kind, ' '), '') FROM (SELECT kind FROM entry WHERE kind NOT IN "
+        "('start', 'epoch', 'stop', 'checkpoint', 'note') ORDER BY seq)");
     assert_string_equal(kinds, wanted);
 }
 

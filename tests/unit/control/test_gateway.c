@@ -34,7 +34,8 @@ static void a_write_carries_its_key_its_preconditions_and_its_timeout(void **sta
     assert_int_equal(json_parse(call->body, call->body_length, &body, NULL), 0);
     assert_string_equal(json_path_str(body, "metadata", "uid", NULL), "u1");
     assert_string_equal(json_path_str(body, "metadata", "resourceVersion", NULL), "10");
-    assert_string_equal(json_path_str(body, "metadata", "annotations", "apps.neo.io/step", NULL), key_of_call(call));
+    assert_string_equal(json_path_str(body, "metadata", "annotations", "apps.neo.io/step", NULL),
+                        key_of_call(call));
     assert_string_equal(json_path_str(body, "spec", "image", NULL), "b");
     char key[64];
     snprintf(key, sizeof(key), "%s-%s", journal_nonce(scene->journal.journal),
@@ -66,8 +67,9 @@ static void an_applied_step_is_journaled_with_what_became_of_the_object(void **s
     assert_true(scene->told[0].has_object);
     assert_false(gateway_is_open(scene->gateway, KUBE_POD, "db", "mysql-4"));
     assert_history(scene, "begin intent applied");
-    assert_string_equal(scene_sql(scene, "SELECT uid || ' ' || version || ' ' || http FROM entry WHERE kind = 'applied'"),
-                        "u1 11 200");
+    assert_string_equal(
+        scene_sql(scene, "SELECT uid || ' ' || version || ' ' || http FROM entry WHERE kind = 'applied'"),
+        "u1 11 200");
 }
 
 static void a_finished_delete_is_applied_without_an_object(void **state)
@@ -105,7 +107,8 @@ static const struct answer_case {
 } answers[] = {
     {"200 is applied", PATCHES, 200, "{\"kind\":\"Pod\",\"metadata\":{}}", CLOSED, JOURNAL_APPLIED},
     {"201 is applied", CREATES, 201, "{\"kind\":\"Pod\",\"metadata\":{}}", CLOSED, JOURNAL_APPLIED},
-    {"a body that cannot be read is applied all the same", PATCHES, 200, "{\"kind\":\"Po", CLOSED, JOURNAL_APPLIED},
+    {"a body that cannot be read is applied all the same", PATCHES, 200, "{\"kind\":\"Po", CLOSED,
+     JOURNAL_APPLIED},
     {"3xx is rejected", PATCHES, 307, "", CLOSED, JOURNAL_REJECTED},
     {"400 is rejected", PATCHES, 400, STATUS_OF(400, "BadRequest"), CLOSED, JOURNAL_REJECTED},
     {"403 is rejected", PATCHES, 403, STATUS_OF(403, "Forbidden"), CLOSED, JOURNAL_REJECTED},
@@ -152,7 +155,8 @@ static void run_answer_case(const struct answer_case *test)
         } else {
             env_sim_run_for(scene->env, US_PER_S);
             assert_int_equal(scene->woken, 1);
-            assert_int_equal(scene_submit(scene, test->step == PATCHES ? scene_patch("mysql-4", "b") : NULL), 0);
+            assert_int_equal(scene_submit(scene, test->step == PATCHES ? scene_patch("mysql-4", "b") : NULL),
+                             0);
             (void)scene_expect(scene, "PATCH", NULL);
         }
     }
@@ -243,7 +247,8 @@ static void what_is_read_gives_the_verdict(void **state)
         snprintf(key, sizeof(key), "%s", key_of_call(call));
         scene_answer(scene, call, 409, CONFLICT);
         scene_answer(scene, scene_expect(scene, "GET", NULL), test->status,
-                     test->status == 404 ? NOT_FOUND : pod_text(test->uid, test->version, test->with_key ? key : NULL));
+                     test->status == 404 ? NOT_FOUND
+                                         : pod_text(test->uid, test->version, test->with_key ? key : NULL));
         if (test->kind == JOURNAL_UNKNOWN)
             assert_true(gateway_is_open(scene->gateway, KUBE_POD, "db", "mysql-4"));
         else
@@ -313,7 +318,8 @@ static void the_same_bytes_are_sent_again_under_the_next_attempt(void **state)
     assert_true(str_ends_with(env_sim_http_header(call, "Audit-ID"), "-2"));
     scene_answer(scene, call, 200, pod_text("u1", "11", NULL));
     assert_history(scene, "begin intent unknown applied");
-    assert_string_equal(scene_sql(scene, "SELECT group_concat(attempt, ' ') FROM entry WHERE step > 0"), "1 1 2");
+    assert_string_equal(scene_sql(scene, "SELECT group_concat(attempt, ' ') FROM entry WHERE step > 0"),
+                        "1 1 2");
 }
 
 static void the_unknown_entry_is_on_disk_before_the_next_attempt_leaves(void **state)
@@ -388,8 +394,9 @@ static void what_is_no_longer_wanted_is_made_impossible_first(void **state)
     scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u1", "11", NULL));
     assert_told(scene, scene->told_count - 1, JOURNAL_ABSENT);
     assert_history(scene, "begin intent intent applied absent");
-    assert_string_equal(scene_sql(scene, "SELECT action FROM entry WHERE kind = 'intent' ORDER BY seq DESC LIMIT 1"),
-                        "block");
+    assert_string_equal(
+        scene_sql(scene, "SELECT action FROM entry WHERE kind = 'intent' ORDER BY seq DESC LIMIT 1"),
+        "block");
 }
 
 static void a_step_that_arrives_before_its_block_is_applied(void **state)
@@ -575,8 +582,9 @@ static void an_operation_begins_with_its_first_intent_and_ends_after_its_last_st
     assert_history(scene, "begin intent");
     scene_answer(scene, scene_expect(scene, "PATCH", NULL), 200, pod_text("u1", "11", NULL));
     assert_history(scene, "begin intent applied end");
-    assert_string_equal(scene_sql(scene, "SELECT kind || ' ' || outcome || ' ' || come_from || ' ' || go_to FROM operation"),
-                        "rollout completed mysql-1 mysql-2");
+    assert_string_equal(
+        scene_sql(scene, "SELECT kind || ' ' || outcome || ' ' || come_from || ' ' || go_to FROM operation"),
+        "rollout completed mysql-1 mysql-2");
 }
 
 static void another_target_supersedes_the_operation(void **state)
