@@ -32,9 +32,8 @@ struct story {
     int64_t *run_base_us;     /* position at which each run began */
     struct story_part *parts; /* in order of seq */
     size_t part_count;
-    int64_t
-        begin_us; /* positions of its first entry and of its end (of an open one: now, or its newest entry) */
-    int64_t end_us;
+    int64_t begin_us; /* position of its first entry */
+    int64_t end_us;   /* of its end; of an open one: now, or its newest entry */
 };
 
 /* -ERROR_NOT_FOUND when the journal has no such operation. ret is undone by story_done in any case. */

@@ -110,6 +110,14 @@ bool str_ends_with(const char *text, const char *suffix)
     return length >= tail && memcmp(text + length - tail, suffix, tail) == 0;
 }
 
+bool str_has_control_character(const char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7F)
+            return true;
+    return false;
+}
+
 void cleanup_free_pointer(void *slot)
 {
     free(*(void **)slot);

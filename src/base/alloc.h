@@ -30,6 +30,8 @@ void str_replace(char **slot, const char *text);
 bool str_equal(const char *a, const char *b);
 bool str_starts_with(const char *text, const char *prefix);
 bool str_ends_with(const char *text, const char *suffix);
+/* Holds a byte below U+0020 or U+007F: a line break could smuggle something into a header. */
+bool str_has_control_character(const char *text);
 
 /* Ends the process with a sentence on stderr: for broken invariants, never for bad input. */
 _Noreturn void die_invariant(const char *what, const char *file, int line);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
 
+#include <ctype.h>
+
 enum { FIRST_ROOM = 64 };
 
 static int make_room(struct buf *buf, size_t more)
@@ -60,6 +62,12 @@ void buf_drop_front(struct buf *buf, size_t length)
     memmove(buf->data, buf->data + length, buf->length - length);
     buf->length -= length;
     buf->data[buf->length] = '\0';
+}
+
+void buf_trim_end(struct buf *buf)
+{
+    while (buf->length > 0 && isspace((unsigned char)buf->data[buf->length - 1]))
+        buf->data[--buf->length] = '\0';
 }
 
 void buf_clear(struct buf *buf)

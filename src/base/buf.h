@@ -25,6 +25,8 @@ int buf_add_char(struct buf *buf, char byte);
 int buf_addf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Removes length bytes from the front. */
 void buf_drop_front(struct buf *buf, size_t length);
+/* Removes white space from the end. */
+void buf_trim_end(struct buf *buf);
 /* Forgets the content, keeps the memory. */
 void buf_clear(struct buf *buf);
 /* Frees the content; the maximum stays. */

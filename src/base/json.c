@@ -28,6 +28,63 @@ static void unmark(cJSON *node)
     }
 }
 
+struct member {
+    cJSON *node;
+    size_t place;
+};
+
+static int compare_members(const void *left, const void *right)
+{
+    const struct member *a = left;
+    const struct member *b = right;
+    int order = strcmp(a->node->string, b->node->string);
+    return order ? order : (a->place > b->place) - (a->place < b->place);
+}
+
+/* The members by key, those of one key in the order of the text; the array is the caller's. */
+static struct member *sorted_members(const cJSON *object, size_t *ret_count)
+{
+    size_t count = (size_t)cJSON_GetArraySize(object);
+    struct member *members = xcalloc(count, sizeof(*members));
+    size_t i = 0;
+    for (cJSON *node = object->child; node; node = node->next, i++)
+        members[i] = (struct member){.node = node, .place = i};
+    qsort(members, count, sizeof(*members), compare_members);
+    *ret_count = count;
+    return members;
+}
+
+/* Most objects are small, and need no array to be looked through. */
+static bool has_unique_keys(const cJSON *object)
+{
+    enum { LOOKED_THROUGH_MAX = 16 };
+    size_t count = 0;
+    for (const cJSON *node = object->child; node; node = node->next) {
+        if (++count > LOOKED_THROUGH_MAX)
+            return false;
+        for (const cJSON *other = object->child; other != node; other = other->next)
+            if (strcmp(other->string, node->string) == 0)
+                return false;
+    }
+    return true;
+}
+
+/* Of the members of one key the last one stays, as with the server's decoder: what it checked is what we see.
+ */
+static void drop_overwritten(cJSON *tree)
+{
+    if (cJSON_IsObject(tree) && !has_unique_keys(tree)) {
+        size_t count;
+        CLEANUP_FREE struct member *members = sorted_members(tree, &count);
+        for (size_t i = 0; i + 1 < count; i++)
+            if (strcmp(members[i].node->string, members[i + 1].node->string) == 0)
+                json_delete(cJSON_DetachItemViaPointer(tree, members[i].node));
+    }
+    cJSON *child;
+    cJSON_ArrayForEach (child, tree)
+        drop_overwritten(child);
+}
+
 int json_parse(const char *text, size_t length, cJSON **ret_tree, struct error **err)
 {
     PRE(text && ret_tree);
@@ -42,6 +99,7 @@ int json_parse(const char *text, size_t length, cJSON **ret_tree, struct error *
         return error_set(err, ERROR_INVALID, "not valid JSON");
     if (marked)
         unmark(tree);
+    drop_overwritten(tree);
     *ret_tree = tree;
     return 0;
 }
@@ -54,27 +112,16 @@ char *json_print(const cJSON *tree)
     return text;
 }
 
-static int compare_keys(const void *a, const void *b)
-{
-    return strcmp((*(cJSON *const *)a)->string, (*(cJSON *const *)b)->string);
-}
-
 static void sort_members(cJSON *object)
 {
-    size_t count = (size_t)cJSON_GetArraySize(object);
-    if (count < 2)
-        return;
-    CLEANUP_FREE cJSON **members = xreallocarray(NULL, count, sizeof(cJSON *));
-    size_t i = 0;
-    cJSON *member;
-    cJSON_ArrayForEach (member, object)
-        members[i++] = member;
-    qsort(members, count, sizeof(members[0]), compare_keys);
-    for (i = 0; i < count; i++) {
-        members[i]->next = i + 1 < count ? members[i + 1] : NULL;
-        members[i]->prev = i > 0 ? members[i - 1] : members[count - 1];
+    size_t count;
+    CLEANUP_FREE struct member *members = sorted_members(object, &count);
+    for (size_t i = 0; i < count; i++) {
+        members[i].node->next = i + 1 < count ? members[i + 1].node : NULL;
+        members[i].node->prev = members[i > 0 ? i - 1 : count - 1].node;
     }
-    object->child = members[0];
+    if (count > 0)
+        object->child = members[0].node;
 }
 
 static void sort_tree(cJSON *tree)
@@ -283,13 +330,16 @@ void json_remove(cJSON *object, const char *key)
 
 static bool objects_equal(const cJSON *a, const cJSON *b)
 {
-    if (cJSON_GetArraySize(a) != cJSON_GetArraySize(b))
+    size_t left_count;
+    size_t right_count;
+    CLEANUP_FREE struct member *left = sorted_members(a, &left_count);
+    CLEANUP_FREE struct member *right = sorted_members(b, &right_count);
+    if (left_count != right_count)
         return false;
-    cJSON *member;
-    cJSON_ArrayForEach (member, a) {
-        if (!json_equal(member, json_get(b, member->string)))
+    for (size_t i = 0; i < left_count; i++)
+        if (strcmp(left[i].node->string, right[i].node->string) != 0 ||
+            !json_equal(left[i].node, right[i].node))
             return false;
-    }
     return true;
 }
 

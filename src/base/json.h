@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * JSON through cJSON, with its traps closed: parsing is bounded by length and depth and rejects trailing
- * bytes, invalid UTF-8, control characters and \u0000; look-ups are case-sensitive; every number that a
- * double cannot hold exactly keeps its literal text (as a cJSON_Raw node), so that it prints as it came. Code
- * outside src/base reads and builds trees only through these functions (plus cJSON's own iteration macros).
- */
+ * bytes, invalid UTF-8, control characters and \u0000; of a key that is there twice the last value counts, as
+ * on the server; look-ups are case-sensitive; every number that a double cannot hold exactly keeps its
+ * literal text (as a cJSON_Raw node), so that it prints as it came. Code outside src/base reads and builds
+ * trees only through these functions (plus cJSON's own iteration macros). */
 #pragma once
 
 #include "base/buf.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json_scan.h"
 
-#include "base/sha256.h" /* hex_value */
+#include "base/hex.h"
 #include "base/utf8.h"
 
 struct scan {

@@ -4,7 +4,7 @@
  * on rows of a few hundred bytes). Not a MAC, not for passwords. */
 #pragma once
 
-#include "base/alloc.h"
+#include "base/hex.h" /* how digests are written */
 
 enum { SHA256_SIZE = 32 };
 
@@ -17,10 +17,3 @@ void sha256_add(struct sha256 *hash, const void *bytes, size_t length);
 void sha256_end(struct sha256 *hash, uint8_t digest[static SHA256_SIZE]);
 /* For single use. */
 void sha256_once(const void *bytes, size_t length, uint8_t digest[static SHA256_SIZE]);
-
-/* Lower-case hexadecimal of length bytes; the result is the caller's. */
-char *hex_encode(const uint8_t *bytes, size_t length);
-/* 0-15, or -1 when digit is no hexadecimal digit. */
-int hex_value(char digit);
-/* Exactly length bytes from 2*length hexadecimal digits; false when text is anything else. */
-bool hex_decode(const char *text, uint8_t *bytes, size_t length);

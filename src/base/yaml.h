@@ -2,8 +2,9 @@
  *
  * YAML through libyaml, into the JSON trees of base/json.h, as kubectl reads it (YAML 1.1 scalars). Anchors
  * and merge keys are expanded, bounded in total size; depth and input size are bounded; documents keep their
- * order. Duplicate keys, tags we do not know, and keys that are not strings are refused with the line. Never
- * writes YAML. */
+ * order. A key that is a number or a boolean becomes the text that kubectl makes of it. Duplicate keys, tags
+ * we do not know, and keys that are null, a mapping or a list are refused with the line. Never writes YAML.
+ */
 #pragma once
 
 #include "base/json.h"

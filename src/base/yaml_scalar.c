@@ -82,9 +82,9 @@ static cJSON *integer_node(const char *plain)
             digits += 2;
         }
     }
-    static const char all[] = "0123456789abcdefABCDEF";
-    /* strtoull takes signs, blanks and prefixes of its own. */
-    if (digits[0] == '\0' || digits[strspn(digits, all)] != '\0' || (base == 16 && (digits[1] | 0x20) == 'x'))
+    /* strtoull takes signs, blanks and, with some C libraries, a second prefix of its own. */
+    const char *known = base == 16 ? "0123456789abcdefABCDEF" : "0123456789";
+    if (digits[0] == '\0' || digits[strspn(digits, known)] != '\0')
         return NULL;
     char *end;
     errno = 0;
@@ -113,9 +113,9 @@ static int shortest_precision(double value, char *text, size_t size)
     return 16;
 }
 
-/* Go's JSON: an exponent below 1e-6 and from 1e21 on, without a leading zero; else the shortest digits,
- * filled up with zeros. */
-cJSON *yaml_float_node(double value)
+/* As Go prints it in JSON: an exponent below 1e-6 and from 1e21 on, without a leading zero; else the shortest
+ * digits, filled up with zeros. */
+static cJSON *float_node(double value)
 {
     PRE(isfinite(value));
     if (value == floor(value) && fabs(value) < 1e15)
@@ -172,7 +172,7 @@ static cJSON *number_node(const char *text, enum yaml_kind *ret_kind)
     if (!isfinite(value))
         return NULL; /* 1e400 is text */
     *ret_kind = YAML_FLOAT;
-    return yaml_float_node(value);
+    return float_node(value);
 }
 
 cJSON *yaml_resolve(const char *text, enum yaml_kind *ret_kind)

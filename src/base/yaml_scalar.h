@@ -12,8 +12,6 @@ enum yaml_kind { YAML_NULL, YAML_BOOL, YAML_INT, YAML_FLOAT, YAML_TEXT };
 /* A plain scalar's meaning, as a new node of the caller's. *ret_kind tells which kind it was found to be. The
  * node is NULL for what JSON cannot hold (.inf, .nan). text is NUL-terminated. */
 cJSON *yaml_resolve(const char *text, enum yaml_kind *ret_kind);
-/* A number as Go prints it in JSON, but that whole numbers keep all their digits. value is finite. */
-cJSON *yaml_float_node(double value);
 /* The key that kubectl makes of a float (through 32 bits, with an exponent from 1e6); the caller's. */
 char *yaml_float_key(const char *text);
 /* Decodes base64 (white space allowed); NULL when it is none or does not decode to UTF-8 text without zeros.

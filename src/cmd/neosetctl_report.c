@@ -347,7 +347,7 @@ static void find_in_set(const struct set_view *set, struct findings *findings)
              set->generation, set->observed_generation);
     if (*set->message)
         find(findings, "status", "%s", set->message);
-    if (set->is_paused)
+    if (set->is_paused && !*set->message)
         find(findings, "set", "the set is paused: no update is started");
     const cJSON *condition = NULL;
     cJSON_ArrayForEach (condition, set->conditions) {

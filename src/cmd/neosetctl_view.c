@@ -183,7 +183,7 @@ static void phrase_of_old(const struct set_view *set, const struct pod_view *pod
     else if (set->is_paused)
         buf_add_text(text, "to be updated; the set is paused");
     else if (index < set->stage)
-        buf_addf(text, "to be updated after stage %" PRId64, set->stage);
+        buf_addf(text, "its turn comes when stage %" PRId64 " is done", set->stage);
     else
         buf_add_text(text, "to be updated next");
 }

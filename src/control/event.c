@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "control/event.h"
 
-#include "base/utf8.h"
 #include "base/sha256.h"
 #include "base/time_text.h"
+#include "base/utf8.h"
 #include "control/step.h"
 
 #include <uthash.h>

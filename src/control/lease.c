@@ -7,6 +7,8 @@
 #define LEASE_US (30 * US_PER_S)
 #define RENEW_DEADLINE_US (15 * US_PER_S)
 #define RENEW_EVERY_US (5 * US_PER_S)
+/* The first one is early: it publishes the journal's head, which the taking could not have. */
+#define FIRST_RENEWAL_US (100 * US_PER_MS)
 #define RETRY_US (2 * US_PER_S)
 #define REQUEST_TIMEOUT_US (5 * US_PER_S)
 #define GIVE_BACK_TIMEOUT_US (3 * US_PER_S)
@@ -141,6 +143,7 @@ static void gain(struct lease *lease, enum journal_head_verdict head)
     struct journal *journal = lease->options.journal;
     lease->state = HOLDING;
     hold(lease);
+    schedule(lease, FIRST_RENEWAL_US, renew);
     journal_set_epoch(journal, lease->taking_epoch);
     journal_append(journal, &(struct journal_entry){.kind = JOURNAL_EPOCH, .reason = lease->identity});
     journal_commit(journal);
@@ -149,8 +152,10 @@ static void gain(struct lease *lease, enum journal_head_verdict head)
 
 static void take_refusal(struct lease *lease, const struct kube_answer *answer)
 {
-    if (answer->outcome == KUBE_REFUSED && answer->http != 409 && answer->http != 404) {
-        CLEANUP_FREE char *sentence = kube_answer_sentence(answer, "write our Lease");
+    if (answer->outcome == KUBE_REFUSED && answer->http != 409) {
+        CLEANUP_FREE char *what =
+            xasprintf("cannot write the lease %s/%s", lease->options.namespace, lease->options.name);
+        CLEANUP_FREE char *sentence = kube_answer_sentence(answer, what);
         report(lease, sentence);
     }
 }
@@ -303,7 +308,9 @@ static void read_done(void *context, const struct kube_answer *answer)
         str_replace(&lease->head, NULL);
         take_reading(lease);
     } else {
-        CLEANUP_FREE char *sentence = kube_answer_sentence(answer, "read our Lease");
+        CLEANUP_FREE char *what =
+            xasprintf("cannot read the lease %s/%s", lease->options.namespace, lease->options.name);
+        CLEANUP_FREE char *sentence = kube_answer_sentence(answer, what);
         report(lease, sentence);
         schedule(lease, jittered_us(lease, RETRY_US), look);
     }

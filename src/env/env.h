@@ -90,12 +90,14 @@ static inline void env_random(struct env *env, void *bytes, size_t length)
 {
     env->ops->random(env, bytes, length);
 }
-/* Fires once, not before delay_us (0: next turn of the loop). The handle is dead once it fired or was
- * cancelled. */
+/* A hundred years: "never" may be asked for, and is still a time. */
+#define ENV_DELAY_MAX_US (36500LL * 86400 * 1000000)
+/* Fires once, not before delay_us (0: next turn of the loop; at most ENV_DELAY_MAX_US). The handle is dead
+ * once it fired or was cancelled. */
 static inline struct env_timer *env_timer_start(struct env *env, int64_t delay_us, env_callback *fire,
                                                 void *context)
 {
-    return env->ops->timer_start(env, delay_us, fire, context);
+    return env->ops->timer_start(env, MIN(delay_us, ENV_DELAY_MAX_US), fire, context);
 }
 /* Cancels if *timer is not NULL and sets it to NULL. The owner sets it to NULL in its fire callback. */
 static inline void env_timer_cancel(struct env *env, struct env_timer **timer)

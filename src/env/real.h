@@ -5,6 +5,7 @@
 #pragma once
 
 #include "env/env.h"
+#include "env/file.h"
 
 #include <utlist.h>
 #include <uv.h>
@@ -75,7 +76,3 @@ void real_children_free(struct real *real);
 int real_listen(struct env *env, const char *address, env_listen_handler *handler, void *context,
                 struct error **err);
 void real_listeners_free(struct real *real);
-
-int real_read_file(struct env *env, const char *path, struct buf *ret, struct error **err);
-int real_write_file(struct env *env, const char *path, unsigned mode, const void *bytes, size_t length,
-                    struct error **err);

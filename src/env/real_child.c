@@ -201,7 +201,8 @@ static void keep_output(struct env_child *child, const uv_stream_t *stream, cons
 static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buf)
 {
     struct env_child *child = stream->data;
-    if (got > 0 && !child->problem)
+    bool wanted = child->done && !child->problem; /* neither cancelled nor given up */
+    if (got > 0 && wanted)
         keep_output(child, stream, buf->base, (size_t)got);
     free(buf->base);
     if (got >= 0)

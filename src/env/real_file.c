@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "env/real.h"
+#include "env/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -186,20 +186,12 @@ static void add_header(struct env_http *http, const char *line)
     http->headers = longer;
 }
 
-static bool has_control_character(const char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7F)
-            return true;
-    return false;
-}
-
 static void set_headers(struct env_http *http, const struct http_request *request)
 {
     bool typed = false;
     for (size_t i = 0; i < request->header_count; i++) {
         const struct http_header *header = &request->headers[i];
-        if (has_control_character(header->name) || has_control_character(header->value)) {
+        if (str_has_control_character(header->name) || str_has_control_character(header->value)) {
             str_replace(&http->setup_problem,
                         "a request header holds a control character (is there a line break "
                         "inside a token?)");
@@ -251,6 +243,8 @@ static void set_tls(struct env_http *http, const struct http_server *server)
     }
     set_blob(http, CURLOPT_SSLCERT_BLOB, server->certificate_pem);
     set_blob(http, CURLOPT_SSLKEY_BLOB, server->key_pem);
+    SET(CURLOPT_KEYPASSWD,
+        ""); /* else OpenSSL asks for an encrypted key's on the terminal, and all stands still */
     if (server->insecure) {
         SET(CURLOPT_SSL_VERIFYPEER, 0L);
         SET(CURLOPT_SSL_VERIFYHOST, 0L);

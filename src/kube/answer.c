@@ -2,6 +2,7 @@
 #include "kube/answer.h"
 
 #include "base/time_text.h"
+#include "base/utf8.h"
 #include "kube/object.h"
 
 #include <stdio.h>
@@ -44,20 +45,29 @@ static enum error_code code_of_status(int http, const char *reason)
     }
 }
 
+/* C1 controls (U+0080 to U+009F) are two bytes; terminals obey them too. */
+static bool is_control(const unsigned char *at, size_t sequence)
+{
+    return (sequence == 1 && (at[0] < 0x20 || at[0] == 0x7F)) ||
+           (sequence == 2 && at[0] == 0xC2 && at[1] < 0xA0);
+}
+
 void kube_first_line(const char *text, char *line, size_t size)
 {
     PRE(text && size > 0);
+    size_t end = strcspn(text, "\r\n");
     size_t length = 0;
-    for (; text[length] && text[length] != '\n' && text[length] != '\r' && length < size - 1; length++) {
-        unsigned char byte = (unsigned char)text[length];
-        line[length] = byte < 0x20 || byte == 0x7F ? ' ' : text[length];
-    }
-    /* Not in the middle of a UTF-8 sequence. */
-    if (((unsigned char)text[length] & 0xC0) == 0x80) {
-        while (length > 0 && ((unsigned char)line[length - 1] & 0xC0) == 0x80)
-            length--;
-        if (length > 0 && (unsigned char)line[length - 1] >= 0xC0)
-            length--;
+    size_t sequence;
+    for (size_t at = 0; at < end; at += MAX(sequence, 1)) {
+        sequence = utf8_sequence_length(text + at, end - at);
+        if (length + MAX(sequence, 1) > size - 1)
+            break;
+        if (sequence == 0 || is_control((const unsigned char *)text + at, sequence)) {
+            line[length++] = sequence ? ' ' : '?';
+        } else {
+            memcpy(line + length, text + at, sequence);
+            length += sequence;
+        }
     }
     line[length] = '\0';
 }

@@ -21,8 +21,8 @@ struct kube_request {
     bool write; /* leaves at most once; everything else is read again after a 401 */
     bool fresh_connection;
     bool (*before_send)(void *context);
-    /* With on_data a 2xx body is streamed and not kept. Both are called for a 2xx only. on_data may cancel
-     * this very call; false ends it as well, and done is called. */
+    /* With on_data a 2xx body is streamed and not kept. Both are called for a 2xx only, and may cancel this
+     * very call; false of on_data ends it as well, and done is called. */
     void (*on_status)(void *context);
     bool (*on_data)(void *context, const char *bytes, size_t length);
 };

@@ -36,9 +36,6 @@ struct kube_call {
     struct kube_identity *identity;
     struct env_http *http;
     bool tried_again; /* after a 401 */
-    bool streaming;   /* the status line was a 2xx */
-    bool in_callback; /* on_status or on_data is running: cancelling must wait for its return */
-    bool cancelled;
     struct kube_call *prev, *next;
 };
 
@@ -67,10 +64,8 @@ static void finish(struct kube_call *call, struct kube_decoded *decoded)
 {
     kube_done *done = call->done;
     void *context = call->context;
-    bool cancelled = call->cancelled;
     call_free(call);
-    if (!cancelled)
-        done(context, &decoded->answer);
+    done(context, &decoded->answer);
     kube_decoded_done(decoded);
 }
 
@@ -120,7 +115,7 @@ static void on_http_done(void *context, const struct http_answer *http)
     /* A certificate that is not trusted (any more): its authority may have been replaced in the file. */
     if (http->outcome != HTTP_ANSWERED && http->code == ERROR_FORBIDDEN)
         kube_credential_refused(client->credential, call->identity->generation);
-    if (!call->cancelled && try_again(call, http))
+    if (try_again(call, http))
         return;
     enum kube_decode_mode mode = call->request.write     ? KUBE_DECODE_WRITE
                                  : call->request.on_data ? KUBE_DECODE_STREAM
@@ -131,33 +126,24 @@ static void on_http_done(void *context, const struct http_answer *http)
     finish(call, &decoded);
 }
 
+/* The owner may cancel the call in each of these: it is not touched after theirs. */
 static bool on_http_before_send(void *context)
 {
     struct kube_call *call = context;
-    return !call->request.before_send || call->request.before_send(call->context);
+    return call->request.before_send(call->context);
 }
 
 static void on_http_status(void *context, int status)
 {
     struct kube_call *call = context;
-    call->streaming = status >= 200 && status <= 299;
-    if (!call->streaming || call->cancelled || !call->request.on_status)
-        return;
-    call->in_callback = true;
-    call->request.on_status(call->context);
-    call->in_callback = false;
+    if (status >= 200 && status <= 299 && call->request.on_status)
+        call->request.on_status(call->context);
 }
 
 static bool on_http_data(void *context, const char *bytes, size_t length)
 {
     struct kube_call *call = context;
-    if (call->cancelled)
-        return false;
-    ENSURE(call->streaming);
-    call->in_callback = true;
-    bool more = call->request.on_data(call->context, bytes, length);
-    call->in_callback = false;
-    return more && !call->cancelled;
+    return call->request.on_data(call->context, bytes, length);
 }
 
 /* The headers of a request; the array is the caller's and borrows. */
@@ -202,7 +188,6 @@ static void send_request(struct kube_call *call)
     const struct kube_request *request = &call->request;
     size_t header_count;
     CLEANUP_FREE struct http_header *headers = make_headers(call, &header_count);
-    call->streaming = false;
     struct http_request http = {
         .server = &call->identity->server,
         .method = request->method,
@@ -293,11 +278,8 @@ void kube_call_cancel(struct kube_client *client, struct kube_call **slot)
     struct kube_call *call = STEAL(*slot);
     if (!call)
         return;
-    PRE(call->client == client && !call->cancelled);
-    call->cancelled = true;
-    /* Inside its own on_data: the transport is ended by that callback's return value. */
-    if (!call->in_callback)
-        call_free(call);
+    PRE(call->client == client);
+    call_free(call);
 }
 
 struct kube_client *kube_client_make(struct env *env, struct kube_config *config)

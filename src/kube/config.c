@@ -4,8 +4,6 @@
 #include "kube/kubeconfig.h"
 #include "kube/pem.h"
 
-#include <ctype.h>
-
 /* Where the kubelet puts a pod's account (fixed by Kubernetes). */
 #define ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount/"
 
@@ -73,8 +71,7 @@ static char *pod_namespace(struct env *env)
     CLEANUP_BUF struct buf text = BUF_INIT(NAMESPACE_FILE_MAX);
     if (env_read_file(env, ACCOUNT "namespace", &text, NULL) < 0)
         return xstrdup("default");
-    while (text.length && isspace((unsigned char)text.data[text.length - 1]))
-        text.data[--text.length] = '\0';
+    buf_trim_end(&text);
     return text.length ? buf_take(&text) : xstrdup("default");
 }
 
@@ -212,9 +209,8 @@ int kube_config_load(struct env *env, const struct kube_config_options *options,
                      struct error **err)
 {
     PRE(env && options && ret);
-    for (const char *at = options->impersonate_user; at && *at; at++)
-        if (iscntrl((unsigned char)*at))
-            return error_set(err, ERROR_USAGE, "--as has a control character in it");
+    if (options->impersonate_user && str_has_control_character(options->impersonate_user))
+        return error_set(err, ERROR_USAGE, "--as has a control character in it");
     struct kube_config *config = NULL;
     int result = load(env, options, &config, err);
     if (result < 0)

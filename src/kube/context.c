@@ -3,8 +3,6 @@
 #include "kube/kubeconfig.h"
 #include "kube/pem.h"
 
-#include <ctype.h>
-
 #define PLUGIN_API "client.authentication.k8s.io/"
 
 enum { LIST_MAX = 1000 }; /* arguments, variables, groups */
@@ -318,10 +316,9 @@ static int read_certificate(const struct reading *reading, struct kube_config *c
 /* A header value: no control characters, so that nothing can be smuggled into the request. */
 static int check_header_text(const struct reading *reading, const char *key, const char *text)
 {
-    for (const char *at = text; at && *at; at++)
-        if (iscntrl((unsigned char)*at))
-            return error_set(reading->err, ERROR_INVALID, "%s: %s has a control character in it",
-                             reading->where, key);
+    if (text && str_has_control_character(text))
+        return error_set(reading->err, ERROR_INVALID, "%s: %s has a control character in it", reading->where,
+                         key);
     return 0;
 }
 

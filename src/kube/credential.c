@@ -6,7 +6,6 @@
 #include "kube/pem.h"
 #include "kube/plugin.h"
 
-#include <ctype.h>
 #include <utlist.h>
 
 /* Bound tokens live an hour and the kubelet renews them at 80 %: a minute is what every client takes. */
@@ -116,13 +115,12 @@ static int read_token(struct kube_credential *credential, char **ret)
     CLEANUP_BUF struct buf text = BUF_INIT(KUBE_PEM_MAX);
     CLEANUP_ERROR struct error *problem = NULL;
     int result = env_read_file(credential->env, path, &text, &problem);
-    while (result == 0 && text.length && isspace((unsigned char)text.data[text.length - 1]))
-        text.data[--text.length] = '\0';
+    buf_trim_end(&text);
     if (result == 0 && text.length == 0)
         result = error_set(&problem, ERROR_INVALID, "%s is empty", path);
-    for (size_t i = 0; result == 0 && i < text.length; i++)
-        if (iscntrl((unsigned char)text.data[i]))
-            result = error_set(&problem, ERROR_INVALID, "%s has a control character in it", path);
+    bool is_text = strlen(buf_text(&text)) == text.length && !str_has_control_character(buf_text(&text));
+    if (result == 0 && !is_text)
+        result = error_set(&problem, ERROR_INVALID, "%s has a control character in it", path);
     if (result == 0)
         *ret = buf_take(&text);
     else

@@ -235,32 +235,29 @@ const char *kubeconfig_current_context(const struct kubeconfig *merged)
     return merged->current_context;
 }
 
+/* "a, b", grown by one. */
+static void add_to_text(char **text, const char *name)
+{
+    char *longer = xasprintf("%s%s%s", *text, **text ? ", " : "", name);
+    free(*text);
+    *text = longer;
+}
+
 char *kubeconfig_files_text(const struct kubeconfig *merged)
 {
     char *text = xstrdup("");
-    for (const struct source *source = merged->sources; source; source = source->next) {
-        char *longer = xasprintf("%s%s%s", text, *text ? ", " : "", source->path);
-        free(text);
-        text = longer;
-    }
+    for (const struct source *source = merged->sources; source; source = source->next)
+        add_to_text(&text, source->path);
     return text;
 }
 
 char *kubeconfig_names_text(const struct kubeconfig *merged, enum kubeconfig_section section)
 {
-    char *text = xstrdup("");
+    CLEANUP_FREE char *text = xstrdup("");
     unsigned shown = 0;
-    unsigned count = HASH_COUNT(merged->entries[section]);
-    for (const struct entry *entry = merged->entries[section]; entry && shown < NAMES_SHOWN_MAX;
-         entry = entry->hh.next, shown++) {
-        char *longer = xasprintf("%s%s%s", text, *text ? ", " : "", entry->name);
-        free(text);
-        text = longer;
-    }
-    if (count > shown) {
-        char *longer = xasprintf("%s and %u more", text, count - shown);
-        free(text);
-        text = longer;
-    }
-    return text;
+    const struct entry *entry = merged->entries[section];
+    for (; entry && shown < NAMES_SHOWN_MAX; entry = entry->hh.next, shown++)
+        add_to_text(&text, entry->name);
+    unsigned more = HASH_COUNT(merged->entries[section]) - shown;
+    return more ? xasprintf("%s and %u more", text, more) : STEAL(text);
 }

@@ -1,27 +1,79 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kube/object.h"
 
+#include "base/hex.h"
 #include "base/time_text.h"
+#include "base/utf8.h"
 
-/* Writes U+FFFD over each \u0000 escape (a backslash that is not itself escaped). */
-static void replace_nul_escapes(char *text, size_t length)
+/* The code of a \uXXXX escape, or -1. */
+static int escaped_code(const char *at, size_t left)
 {
-    for (size_t i = 0; i + 1 < length; i++) {
-        if (text[i] != '\\')
+    if (left < 6 || at[0] != '\\' || at[1] != 'u')
+        return -1;
+    int code = 0;
+    for (int i = 2; i < 6; i++) {
+        int value = hex_value(at[i]);
+        if (value < 0)
+            return -1;
+        code = code << 4 | value;
+    }
+    return code;
+}
+
+/* Writes U+FFFD over an escape that stands for no character. Returns how many bytes are done. */
+static size_t tame_escape(char *at, size_t left)
+{
+    int code = escaped_code(at, left);
+    bool high = code >= 0xD800 && code <= 0xDBFF;
+    int low = high ? escaped_code(at + 6, left - 6) : -1;
+    if (low >= 0xDC00 && low <= 0xDFFF)
+        return 12;
+    if (code == 0 || (code >= 0xD800 && code <= 0xDFFF))
+        memcpy(at, "\\ufffd", 6);
+    return 2;
+}
+
+/* From the opening quote; returns the place behind the closing one. */
+static size_t tame_string(char *text, size_t length, size_t at)
+{
+    at++;
+    while (at < length && text[at] != '"') {
+        size_t sequence = utf8_sequence_length(text + at, length - at);
+        if (sequence == 0)
+            text[at] = '?';
+        at += text[at] == '\\' ? tame_escape(text + at, length - at) : MAX(sequence, 1);
+    }
+    return at + 1;
+}
+
+/* Writes over what json_parse refuses and a server may hold; the length stays. */
+static void tame(char *text, size_t length)
+{
+    int depth = 0;
+    size_t too_deep = 0;
+    for (size_t at = 0; at < length;) {
+        char byte = text[at];
+        if (byte == '"') {
+            at = tame_string(text, length, at);
             continue;
-        if (length - i >= 6 && memcmp(text + i, "\\u0000", 6) == 0)
-            memcpy(text + i, "\\ufffd", 6);
-        i++;
+        }
+        if ((byte == '{' || byte == '[') && ++depth == JSON_DEPTH_MAX + 1)
+            too_deep = at;
+        at++;
+        if ((byte == '}' || byte == ']') && depth-- == JSON_DEPTH_MAX + 1) {
+            memset(text + too_deep, ' ', at - too_deep);
+            memcpy(text + too_deep, "\"\"", 2);
+        }
     }
 }
 
 int kube_object_parse(const char *text, size_t length, cJSON **ret_tree, struct error **err)
 {
-    if (memmem(text, length, "\\u0000", 6) == NULL)
-        return json_parse(text, length, ret_tree, err);
-    CLEANUP_FREE char *copy = xmemdup0(text, length);
-    replace_nul_escapes(copy, length);
-    return json_parse(copy, length, ret_tree, err);
+    if (json_parse(text, length, ret_tree, NULL) == 0)
+        return 0;
+    CLEANUP_FREE char *tamed = xmemdup0(text, length);
+    tame(tamed, length);
+    return json_parse(tamed, length, ret_tree, err);
 }
 
 static const char *text_or_null(const char *text)
@@ -74,23 +126,21 @@ bool kube_object_is_deleting(const cJSON *object)
     return metadata_text(object, "deletionTimestamp") != NULL;
 }
 
-bool kube_object_has_finalizer(const cJSON *object, const char *finalizer)
+/* -1 when text is NULL or no time. */
+static int64_t time_us(const char *text)
 {
-    const cJSON *element;
-    cJSON_ArrayForEach (element, json_path(object, "metadata", "finalizers", NULL))
-        if (cJSON_IsString(element) && strcmp(element->valuestring, finalizer) == 0)
-            return true;
-    return false;
+    int64_t at_us;
+    return text && time_parse_rfc3339(text, &at_us, NULL) == 0 ? at_us : -1;
 }
 
 int64_t kube_object_created_us(const cJSON *object)
 {
-    return kube_time_us(metadata_text(object, "creationTimestamp"));
+    return time_us(metadata_text(object, "creationTimestamp"));
 }
 
 int64_t kube_object_deleting_us(const cJSON *object)
 {
-    return kube_time_us(metadata_text(object, "deletionTimestamp"));
+    return time_us(metadata_text(object, "deletionTimestamp"));
 }
 
 const cJSON *kube_object_controller(const cJSON *object)
@@ -127,29 +177,9 @@ const cJSON *kube_object_condition(const cJSON *object, const char *type)
     return NULL;
 }
 
-const char *kube_object_condition_status(const cJSON *object, const char *type)
-{
-    return json_str(kube_object_condition(object, type), "status");
-}
-
 bool kube_object_condition_is_true(const cJSON *object, const char *type)
 {
-    return str_equal(kube_object_condition_status(object, type), "True");
-}
-
-const cJSON *kube_named_element(const cJSON *array, const char *name)
-{
-    const cJSON *element;
-    cJSON_ArrayForEach (element, array)
-        if (str_equal(json_str(element, "name"), name))
-            return element;
-    return NULL;
-}
-
-int64_t kube_time_us(const char *text)
-{
-    int64_t at_us;
-    return text && time_parse_rfc3339(text, &at_us, NULL) == 0 ? at_us : -1;
+    return str_equal(json_str(kube_object_condition(object, type), "status"), "True");
 }
 
 char *kube_object_ref_text(enum kube_resource resource, const char *namespace, const char *name)

@@ -8,8 +8,9 @@
 #include "base/json.h"
 #include "kube/resource.h"
 
-/* As json_parse, for what API servers send: a \u0000 in a string, which Kubernetes lets pass in annotations
- * and which no C string can hold, becomes U+FFFD. Otherwise anyone's annotation could blind a watch. */
+/* As json_parse, for what API servers send. They hand out some bytes as their writer sent them (the data of a
+ * ControllerRevision, annotations), and whoever may write one object must not blind a watch of all: a \u0000,
+ * a lone surrogate, and a byte that is not UTF-8 are replaced; what is nested too deeply becomes "". */
 int kube_object_parse(const char *text, size_t length, cJSON **ret_tree, struct error **err);
 
 /* Each NULL when absent or empty. */
@@ -24,7 +25,6 @@ const char *kube_object_annotation(const cJSON *object, const char *key);
 int64_t kube_object_generation(const cJSON *object);
 /* Has a deletionTimestamp: it is terminating. */
 bool kube_object_is_deleting(const cJSON *object);
-bool kube_object_has_finalizer(const cJSON *object, const char *finalizer);
 /* Microseconds since 1970, or -1 when absent. */
 int64_t kube_object_created_us(const cJSON *object);
 int64_t kube_object_deleting_us(const cJSON *object);
@@ -35,15 +35,9 @@ bool kube_object_is_controlled_by(const cJSON *object, const char *uid);
 /* Any owner reference with this uid. */
 bool kube_object_is_owned_by(const cJSON *object, const char *uid);
 
-/* status.conditions[type], or NULL; and its status text ("True", "False", "Unknown"), or NULL. */
+/* status.conditions[type], or NULL; and whether its status is "True". */
 const cJSON *kube_object_condition(const cJSON *object, const char *type);
-const char *kube_object_condition_status(const cJSON *object, const char *type);
 bool kube_object_condition_is_true(const cJSON *object, const char *type);
-
-/* The element of an array of objects whose member "name" is name, or NULL: containers, container statuses. */
-const cJSON *kube_named_element(const cJSON *array, const char *name);
-/* An RFC 3339 time in microseconds, or -1 when text is NULL or no such time. */
-int64_t kube_time_us(const char *text);
 
 /* "NeoSet/default/mysql", or "Kind/name" without a namespace; the caller's. */
 char *kube_object_ref_text(enum kube_resource resource, const char *namespace, const char *name);

@@ -5,8 +5,6 @@
 #include "base/time_text.h"
 #include "kube/pem.h"
 
-#include <ctype.h>
-
 static void add_cluster(const struct kube_config *config, cJSON *spec)
 {
     const struct http_server *server = &config->server;
@@ -42,14 +40,6 @@ char *kube_plugin_info(const struct kube_config *config)
     return xasprintf("KUBERNETES_EXEC_INFO=%s", text);
 }
 
-static bool is_header_text(const char *text)
-{
-    for (const char *at = text; *at; at++)
-        if (iscntrl((unsigned char)*at))
-            return false;
-    return true;
-}
-
 static int take_certificate(const cJSON *status, struct kube_plugin_answer *answer, struct error **err)
 {
     const char *certificate = json_str(status, "clientCertificateData");
@@ -74,7 +64,7 @@ static int take_status(const cJSON *status, struct kube_plugin_answer *answer, s
 {
     const char *token = json_str(status, "token");
     if (token && *token) {
-        if (!is_header_text(token))
+        if (str_has_control_character(token))
             return error_set(err, ERROR_INVALID, "its token has a control character in it");
         answer->token = xstrdup(token);
     }

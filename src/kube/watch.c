@@ -178,8 +178,7 @@ static void give_up(struct kube_watch *watch, const char *verb, const char *prob
     watch->broken = xasprintf("cannot %s %s: %s", verb, collection, problem);
 }
 
-/* --- listing
- * -------------------------------------------------------------------------------------------------- */
+/* --- listing --- */
 
 static void add_selectors(const struct kube_watch *watch, char **path)
 {
@@ -343,8 +342,7 @@ static void start_page(struct kube_watch *watch)
     watch->call = kube_call_start(watch->client, &request, on_page_done, watch);
 }
 
-/* --- streaming
- * ------------------------------------------------------------------------------------------------ */
+/* --- streaming --- */
 
 static char *stream_path(const struct kube_watch *watch, unsigned seconds)
 {
@@ -599,8 +597,7 @@ static void start_stream(struct kube_watch *watch)
     be_patient(watch, STATUS_TIMEOUT_US);
 }
 
-/* --- both
- * ----------------------------------------------------------------------------------------------------- */
+/* --- both --- */
 
 static void next_try(void *context)
 {

@@ -67,7 +67,7 @@ static void status_answered(void *context, const struct kube_answer *answer)
                        env_wall_us(controller->env), now_us);
         } else if (answer->outcome != KUBE_NOT_SENT || controller->leads) {
             if (answer->outcome == KUBE_REFUSED && answer->http != 404)
-                report_refusal(controller, group, "write the status", answer);
+                report_refusal(controller, group, "cannot write the status", answer);
             str_replace(&turn->status_sent, NULL);
             turn->status_not_before_boot_us =
                 now_us + kube_backoff_us(controller->env, turn->status_failures++, answer->retry_after_us);
@@ -290,10 +290,12 @@ void follow_waits(struct controller *controller, struct set_group *group,
 /* --- operations ----------------------------------------------------------------------------------------- */
 
 void follow_ends(struct controller *controller, struct set_group *group,
-                 const struct neoset_decision *decision)
+                 const struct neoset_decision *decision, bool before_steps)
 {
     for (size_t i = 0; i < decision->end_count; i++) {
         const struct neoset_operation_end *operation_end = &decision->ends[i];
+        if (operation_end->before_steps != before_steps)
+            continue;
         gateway_end_operation(controller->gateway, operation_end->kind, KUBE_NEOSET, group->namespace,
                               group->name, operation_end->outcome, operation_end->reason);
     }

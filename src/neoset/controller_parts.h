@@ -135,8 +135,9 @@ void follow_probe(struct controller *controller, struct set_group *group, const 
                   const char *revision);
 void follow_waits(struct controller *controller, struct set_group *group,
                   const struct neoset_decision *decision);
+/* Some operations end before the turn's steps are submitted, which belong to the next ones. */
 void follow_ends(struct controller *controller, struct set_group *group,
-                 const struct neoset_decision *decision);
+                 const struct neoset_decision *decision, bool before_steps);
 /* Emits what is due now; what belongs to a step is kept until that was applied. */
 void follow_events(struct controller *controller, struct set_group *group,
                    const struct neoset_decision *decision);

@@ -75,6 +75,7 @@ static void plan(struct controller *controller, struct set_group *group, struct 
         .wall_us = env_wall_us(controller->env),
         .boot_us = env_boot_us(controller->env),
         .can_probe = true,
+        .status_write_open = controller_turn_of(group)->status_under_way,
         .set = group->set,
         .pod_count = group->pod_count,
         .memory = group->memory,
@@ -111,12 +112,6 @@ static void submit_step(struct controller *controller, struct set_group *group,
                         struct neoset_decision *decision, size_t index)
 {
     struct step_request *step = STEAL(decision->steps[index]);
-    const struct turn *turn = group->turn;
-    if (step->resource == KUBE_NEOSET && turn->status_under_way) {
-        /* It moves the version that the step needs. Its answer wakes us. */
-        step_request_free(step);
-        return;
-    }
     ENSURE(step->operation_resource == KUBE_NEOSET && str_equal(step->operation_name, group->name));
     /* Both are gone with the request when the gateway takes it. */
     struct step_request key = {.resource = step->resource,
@@ -169,13 +164,14 @@ static void handle_set(struct controller *controller, struct set_group *group)
     struct neoset_decision decision = {0};
     plan(controller, group, &decision);
     size_t step_count = decision.step_count;
+    follow_ends(controller, group, &decision, true);
     for (size_t i = 0; i < step_count; i++)
         submit_step(controller, group, &decision, i);
     const char *why = NULL;
     if (controller_is_fresh(controller, &why))
         gateway_settle_unwanted(controller->gateway, KUBE_NEOSET, group->namespace, group->name);
     follow_waits(controller, group, &decision);
-    follow_ends(controller, group, &decision);
+    follow_ends(controller, group, &decision, false);
     follow_events(controller, group, &decision);
     follow_status(controller, group, decision.status_patch);
     follow_probe(controller, group, decision.probe_pod, decision.probe_revision);

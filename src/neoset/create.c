@@ -83,17 +83,17 @@ static bool is_lost(const struct plan *plan, const struct slot *slot)
     return false;
 }
 
-/* A lost pod comes back; a new one is a matter of scale. */
-static const char *operation_of(const struct plan *plan, const struct slot *slot)
+/* A pod that we had moved, a lost one that comes back, or a matter of scale. */
+const char *plan_operation_of(const struct plan *plan, const struct slot *slot)
 {
     if (plan->active && ordinals_has(&plan->now.left, slot->ordinal))
         return "rollout";
-    return is_lost(plan, slot) ? "repair" : "scale";
+    return plan->now.stable_proven && is_lost(plan, slot) ? "repair" : "scale";
 }
 
 static void create_pod(struct plan *plan, const struct slot *slot)
 {
-    const char *operation = operation_of(plan, slot);
+    const char *operation = plan_operation_of(plan, slot);
     const struct revision_fact *revision = revision_for(plan, slot);
     if (!ensure_claims(plan, slot, operation) || !revision || !revision->template_text)
         return;
@@ -108,7 +108,8 @@ static void create_pod(struct plan *plan, const struct slot *slot)
 }
 
 /* Every lower ordinal is available. A lost pod does not wait for one that is down only because we update it;
- * and one that we took down ourselves does not wait for a broken one, which is mended only when this one is up.
+ * and one that we took down ourselves does not wait for a broken one, which is mended only when this one is
+ * up.
  */
 static bool is_its_turn(struct plan *plan, const struct slot *slot)
 {

@@ -231,8 +231,11 @@ static char *describe(const struct plan *plan)
         return xasprintf("stage %d -> %d", now->stage, next->stage);
     if (!ordinals_equal(&now->done, &next->done))
         return xasprintf("%zu of %d pods are done", next->done.count, plan->spec->replicas);
+    for (size_t i = 0; i < next->left.count; i++)
+        if (!ordinals_has(&now->left, next->left.items[i]))
+            return xasprintf("%s-%d may leave %s", plan->set->name, next->left.items[i], from);
     if (!ordinals_equal(&now->left, &next->left))
-        return xasprintf("%zu pods are moved off %s", next->left.count, from);
+        return xasprintf("%zu pods have left %s", next->left.count, from);
     return xasprintf("collision count %d -> %d", now->collision_count, next->collision_count);
 }
 

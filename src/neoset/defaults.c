@@ -14,6 +14,7 @@ struct default_value {
 };
 
 static const struct default_value table[] = {
+    {"metadata", "{}"},
     {"metadata.labels", "{}"},
     {"metadata.annotations", "{}"},
     {"spec.restartPolicy", "\"Always\""},
@@ -93,6 +94,7 @@ static const struct default_value table[] = {
     {"spec.volumes.azureDisk.readOnly", "false"},
     {"spec.volumes.scaleIO.storageMode", "\"ThinProvisioned\""},
     {"spec.volumes.scaleIO.fsType", "\"xfs\""},
+    {"spec.volumes.ephemeral.volumeClaimTemplate.metadata", "{}"},
     {"spec.volumes.ephemeral.volumeClaimTemplate.spec.volumeMode", "\"Filesystem\""},
 };
 

@@ -4,6 +4,25 @@
 /* What one turn may ask for: more waits for the next one. */
 enum { STEPS_MAX = 500, EVENTS_MAX = 64 };
 
+/* From what is stored as stable to what the template says: the same words from the first step of a rollout to
+ * its last, or it would fall into several operations. */
+static void name_rollout(const struct plan *plan, struct step_request *request)
+{
+    const struct neoset_snapshot *at = plan->at;
+    const struct revision_fact *from = revision_find(at->revisions, at->revision_count, plan->now.stable);
+    bool same_image = from && str_equal(from->first_image, plan->set->first_image);
+    request->come_from = xstrdup(!from                              ? ""
+                                 : same_image || !from->first_image ? from->name
+                                                                    : from->first_image);
+    if (!same_image)
+        request->go_to = xstrdup(plan->set->first_image);
+    else if (plan->wanted)
+        request->go_to = xstrdup(plan->wanted->name);
+    else
+        request->go_to =
+            revision_name(plan->set->name, plan->set->template_digest, plan->next.collision_count);
+}
+
 struct step_request *plan_request(const struct plan *plan, enum step_kind kind, enum kube_resource resource,
                                   const char *name, const char *uid, const char *version,
                                   const char *operation)
@@ -16,8 +35,7 @@ struct step_request *plan_request(const struct plan *plan, enum step_kind kind, 
     request->operation_namespace = xstrdup(plan->set->namespace);
     request->operation_name = xstrdup(plan->set->name);
     if (str_equal(operation, "rollout")) {
-        request->come_from = plan_version_text(plan, plan->stable, plan->target);
-        request->go_to = plan_version_text(plan, plan->target, plan->stable);
+        name_rollout(plan, request);
     } else if (str_equal(operation, "scale")) {
         request->come_from = xasprintf("%zu", plan->at->pod_count);
         request->go_to = xasprintf("%d", plan->spec->replicas);

@@ -27,13 +27,23 @@ static bool waits_for_kubelet(const struct slot *slot)
     return !slot->completion.seen;
 }
 
+/* A new pod's status is being written by others until its containers run; before that our write would only
+ * collide, and nothing could be ready anyway. */
+static bool is_starting(const struct pod_fact *pod)
+{
+    if (pod->gate != IS_UNKNOWN)
+        return false;
+    for (size_t i = 0; i < pod->container_count; i++)
+        if (pod->containers[i].state != CONTAINER_RUNNING)
+            return true;
+    return false;
+}
+
 static void open_gate(struct plan *plan, const struct slot *slot, const char *update)
 {
     const struct pod_fact *pod = slot->pod;
     struct step_request *request = plan_request(plan, STEP_GATE, KUBE_POD, pod->name, pod->uid, pod->version,
-                                                update           ? "rollout"
-                                                : slot->in_range ? "scale"
-                                                                 : "cleanup");
+                                                update ? "rollout" : plan_operation_of(plan, slot));
     request->subresource = xstrdup("status");
     request->body = body_gate(pod, true, update ? "Updated" : "InService", update, plan->at->wall_us);
     request->fingerprint = xasprintf("open/%s", update ? update : "");
@@ -52,7 +62,7 @@ void plan_gates(struct plan *plan)
         const struct pod_fact *pod = slot->pod;
         bool unfinished = pod->state && pod->state->step && !slot->proven;
         bool needs_witness = unfinished && !pod->witnessed;
-        bool is_shut = pod->has_gate && pod->gate != IS_TRUE;
+        bool is_shut = pod->has_gate && pod->gate != IS_TRUE && !is_starting(pod);
         if (needs_witness || is_shut)
             open_gate(plan, slot, unfinished ? pod->state->step : NULL);
     }

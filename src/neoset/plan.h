@@ -91,10 +91,9 @@ struct neoset_wait {
 };
 
 struct neoset_operation_end {
-    bool before_steps; /* superseded: to be ended before this turn's steps are submitted, which belong to the
-                          next */
+    bool before_steps; /* to be ended before this turn's steps are submitted, which belong to the next one */
     const char *kind;  /* static: "rollout", "scale", "repair", "create" */
-    const char *outcome; /* static: "completed", "superseded", "cancelled" */
+    const char *outcome; /* static: "completed" */
     char *reason;
 };
 

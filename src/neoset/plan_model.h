@@ -116,8 +116,9 @@ char *plan_version_text(const struct plan *plan, const struct revision_fact *rev
 
 void plan_create(struct plan *plan);
 void plan_scale(struct plan *plan);
-/* Every claim of the ordinal is there and stays; else says which is not, in a static buffer of the plan's
- * message. */
+/* Which operation the coming and going of this pod belongs to; static. */
+const char *plan_operation_of(const struct plan *plan, const struct slot *slot);
+/* One of the ordinal's claims is being deleted: its name, the caller's. */
 bool plan_claim_is_going(const struct plan *plan, int ordinal, char **ret_name);
 
 /* --- rollout.c, update.c, gate.c ------------------------------------------------------------------------ */

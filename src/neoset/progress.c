@@ -130,9 +130,9 @@ void plan_ends(struct plan *plan)
 {
     const struct neoset_deciding *now = &plan->now, *next = &plan->next;
     if (now->present && !str_equal(now->target, next->target)) {
-        bool completed = str_equal(next->stable, now->target) && next->stable_proven;
-        end_operation(plan, "rollout", completed ? "completed" : "superseded", true,
-                      completed ? "every pod runs the target" : "another template was applied");
+        /* A rollout that did not complete is superseded by the first step of the next. */
+        if (str_equal(next->stable, now->target) && !str_equal(now->stable, now->target))
+            end_operation(plan, "rollout", "completed", true, "every pod runs the target");
         return;
     }
     if (!neoset_deciding_equal(now, next) || plan->pod_write_open)

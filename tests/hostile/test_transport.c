@@ -17,8 +17,7 @@ static void begin(struct hostile_scene *scene, hostile_serve *serve, const void 
     hostile_scene_begin(scene, &options);
 }
 
-/* --- ordinary
- * ---------------------------------------------------------------------------------------------------- */
+/* --- ordinary --- */
 
 static void an_answer_is_told_with_its_headers(void **state)
 {
@@ -224,8 +223,7 @@ static void a_stream_is_handed_over_and_an_error_body_is_kept(void **state)
     }
 }
 
-/* --- at most once
- * ------------------------------------------------------------------------------------------------ */
+/* --- at most once --- */
 
 /* Answers GETs; closes without a word when it has read anything else. */
 static void serve_and_drop_writes(struct hostile_connection *connection, void *context)
@@ -335,7 +333,7 @@ static void an_interim_answer_alone_is_no_answer(void **state)
     (void)state;
     struct hostile_scene scene;
     begin(&scene, hostile_serve_text, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 2");
-    scene.post.timeout_us = 300000;
+    scene.post.idle_timeout_us = 200000;
     struct heard heard;
     heard_init(&heard, scene.env);
     heard_ask(&heard, &scene.post);
@@ -345,8 +343,7 @@ static void an_interim_answer_alone_is_no_answer(void **state)
     hostile_scene_end(&scene);
 }
 
-/* --- never sent
- * -------------------------------------------------------------------------------------------------- */
+/* --- never sent --- */
 
 static void nobody_listening_is_not_sent(void **state)
 {
@@ -415,8 +412,7 @@ static void an_unknown_name_is_not_sent(void **state)
     heard_done(&heard);
 }
 
-/* --- proxies
- * ----------------------------------------------------------------------------------------------------- */
+/* --- proxies --- */
 
 static void only_the_kubeconfig_names_a_proxy(void **state)
 {
@@ -447,8 +443,7 @@ static void only_the_kubeconfig_names_a_proxy(void **state)
     unsetenv("NO_PROXY");
 }
 
-/* --- inside callbacks
- * -------------------------------------------------------------------------------------------- */
+/* --- inside callbacks --- */
 
 static void cancel_self(struct heard *heard)
 {

@@ -16,8 +16,7 @@ static void begin(struct hostile_scene *scene, hostile_serve *serve, const void 
     hostile_scene_begin(scene, &options);
 }
 
-/* --- broken answers
- * ---------------------------------------------------------------------------------------------- */
+/* --- broken answers --- */
 
 static void a_cut_answer_keeps_its_status(void **state)
 {
@@ -69,13 +68,13 @@ static void silence_ends_at_the_timeout(void **state)
     (void)state;
     struct hostile_scene scene;
     begin(&scene, hostile_serve_nothing, NULL);
-    scene.post.timeout_us = 200000;
+    scene.post.timeout_us = 1000000;
     struct heard heard;
     heard_init(&heard, scene.env);
     heard_ask(&heard, &scene.post);
     assert_int_equal(heard.answer.outcome, HTTP_NO_ANSWER);
     assert_int_equal(heard.answer.code, ERROR_TIMED_OUT);
-    assert_non_null(strstr(heard.answer.problem, "did not answer within 0.2 s"));
+    assert_non_null(strstr(heard.answer.problem, "did not answer within 1 s"));
     heard_done(&heard);
     hostile_scene_end(&scene);
 }
@@ -95,7 +94,7 @@ static void a_frozen_stream_ends_at_the_idle_timeout(void **state)
     struct hostile_scene scene;
     begin(&scene, serve_frozen_stream, NULL);
     scene.get.timeout_us = 0;
-    scene.get.idle_timeout_us = 200000;
+    scene.get.idle_timeout_us = 1000000;
     for (size_t i = 0; i < 2; i++) {
         struct heard heard;
         heard_init(&heard, scene.env);
@@ -105,7 +104,7 @@ static void a_frozen_stream_ends_at_the_idle_timeout(void **state)
         assert_false(heard.answer.body_whole);
         assert_int_equal(heard.answer.code, ERROR_TIMED_OUT);
         assert_string_equal(buf_text(&heard.streamed), "one\n");
-        assert_non_null(strstr(heard.answer.problem, "sent nothing for 0.2 s"));
+        assert_non_null(strstr(heard.answer.problem, "sent nothing for 1 s"));
         assert_int_equal(hostile_connection_count(scene.server), i + 1);
         heard_done(&heard);
         scene.get.fresh_connection = true;
@@ -128,8 +127,8 @@ static void a_trickle_is_not_silence_but_ends_at_the_timeout(void **state)
     (void)state;
     struct hostile_scene scene;
     begin(&scene, serve_trickle, NULL);
-    scene.get.timeout_us = 500000;
-    scene.get.idle_timeout_us = 5000000;
+    scene.get.timeout_us = 2000000;
+    scene.get.idle_timeout_us = 1000000;
     struct heard heard;
     heard_init(&heard, scene.env);
     heard_ask(&heard, &scene.get);
@@ -140,8 +139,7 @@ static void a_trickle_is_not_silence_but_ends_at_the_timeout(void **state)
     hostile_scene_end(&scene);
 }
 
-/* --- without end
- * ------------------------------------------------------------------------------------------------- */
+/* --- without end --- */
 
 static void serve_endless(struct hostile_connection *connection, void *context)
 {

@@ -10,6 +10,10 @@
 #include <stdio.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
+#include <openssl/pem.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* Made once: an authority, a stranger, and what they signed. */
 static struct {
@@ -59,8 +63,7 @@ static void serve_h2(struct hostile_connection *connection, void *context)
     hostile_serve_h2(connection, context);
 }
 
-/* --- trust
- * ------------------------------------------------------------------------------------------------------- */
+/* --- trust --- */
 
 /* Asks once; checks that a distrusted server got nothing. */
 static void expect_distrust(const struct hostile_identity *identity, const char *ca_pem, enum error_code code,
@@ -202,6 +205,57 @@ static void a_client_key_that_does_not_fit_is_named(void **state)
     hostile_scene_end(&scene);
 }
 
+/* made.client's key under a pass phrase; the caller's. */
+static char *encrypted_client_key(const char *phrase)
+{
+    BIO *bio = BIO_new_mem_buf(made.client.key_pem, -1);
+    EVP_PKEY *key = PEM_read_bio_PrivateKey(bio, NULL, NULL, NULL);
+    BIO_free(bio);
+    bio = BIO_new(BIO_s_mem());
+    ENSURE(key && PEM_write_bio_PKCS8PrivateKey(bio, key, EVP_aes_256_cbc(), phrase, (int)strlen(phrase),
+                                                NULL, NULL) == 1);
+    char *bytes;
+    long length = BIO_get_mem_data(bio, &bytes);
+    char *text = xmemdup0(bytes, (size_t)length);
+    BIO_free(bio);
+    EVP_PKEY_free(key);
+    return text;
+}
+
+/* OpenSSL would ask for the pass phrase on the terminal, or on stdin, and the loop would stand still. */
+static void nobody_is_asked_for_a_pass_phrase(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+    assert_int_equal(write(ends[1], "secret\n", 7), 7);
+    pid_t session = fork(); /* in a session of its own there is no terminal: stdin is what would be read */
+    assert_true(session >= 0);
+    if (session == 0) {
+        setsid();
+        dup2(ends[0], STDIN_FILENO);
+        struct hostile_scene scene;
+        begin(&scene, &(struct hostile_options){.serve = hostile_serve_ok, .identity = &made.good});
+        scene.target.certificate_pem = xstrdup(made.client.certificate_pem);
+        scene.target.key_pem = encrypted_client_key("secret");
+        struct heard heard;
+        heard_init(&heard, scene.env);
+        heard_ask(&heard, &scene.get);
+        char left[8];
+        bool good = heard.answer.outcome == HTTP_NOT_SENT && heard.answer.code == ERROR_INVALID &&
+                    strstr(heard.answer.problem, "client certificate or key") &&
+                    read(STDIN_FILENO, left, sizeof(left)) == 7;
+        heard_done(&heard);
+        hostile_scene_end(&scene);
+        _exit(good ? 0 : 1);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(session, &status, 0), session);
+    close(ends[0]);
+    close(ends[1]);
+    assert_int_equal(status, 0);
+}
+
 /* What a plain server says to a TLS client. */
 static void serve_complaint(struct hostile_connection *connection, void *context)
 {
@@ -228,8 +282,7 @@ static void a_server_without_tls_is_named(void **state)
     hostile_scene_end(&scene);
 }
 
-/* --- HTTP/2
- * ------------------------------------------------------------------------------------------------------ */
+/* --- HTTP/2 --- */
 
 static struct hostile_options h2_options(const struct hostile_h2 *h2)
 {
@@ -299,11 +352,16 @@ static void a_connection_full_of_watches_gets_companions(void **state)
     heard_init(&first, scene.env);
     heard_ask(&first, &scene.get);
     heard_done(&first);
-    scene.get.timeout_us = 2000000;
     struct heard heard[10];
-    run_many(&scene, heard, ARRAY_SIZE(heard));
-    for (size_t i = 0; i < ARRAY_SIZE(heard); i++)
+    for (size_t i = 0; i < ARRAY_SIZE(heard); i++) {
+        heard_init(&heard[i], scene.env);
+        heard_submit(&heard[i], &scene.get);
+    }
+    hostile_scene_run_until(&scene, 11);
+    for (size_t i = 0; i < ARRAY_SIZE(heard); i++) {
+        env_http_cancel(scene.env, &heard[i].http);
         heard_done(&heard[i]);
+    }
     assert_int_equal(hostile_request_count(scene.server), 11);
     assert_in_range(hostile_connection_count(scene.server), 2, 10);
     hostile_scene_end(&scene);
@@ -321,7 +379,7 @@ static void after_a_stall_nothing_new_is_put_on_that_connection(void **state)
     heard_init(&first, scene.env);
     heard_ask(&first, &scene.get);
     assert_int_equal(first.answer.status, 200);
-    scene.get.idle_timeout_us = 200000;
+    scene.get.idle_timeout_us = 1000000;
     struct heard frozen;
     heard_init(&frozen, scene.env);
     heard_ask(&frozen, &scene.get);
@@ -436,6 +494,7 @@ int main(void)
         cmocka_unit_test(insecure_trusts_anyone),
         cmocka_unit_test(a_client_certificate_is_shown),
         cmocka_unit_test(a_client_key_that_does_not_fit_is_named),
+        cmocka_unit_test(nobody_is_asked_for_a_pass_phrase),
         cmocka_unit_test(a_server_without_tls_is_named),
         cmocka_unit_test(streams_share_one_connection),
         cmocka_unit_test(more_requests_than_a_connection_holds_all_finish),

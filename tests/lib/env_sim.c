@@ -10,8 +10,7 @@
 static const int64_t first_wall_us = 1796022000LL * US_PER_S;
 static const int64_t first_boot_us = 1000 * US_PER_S;
 
-/* --- the heap
- * ---------------------------------------------------------------------------------------------------- */
+/* --- the heap --- */
 
 static bool comes_before(const struct sim_event *a, const struct sim_event *b)
 {
@@ -88,8 +87,7 @@ void sim_unschedule(struct sim_world *world, struct sim_event **event)
     free(STEAL(*event));
 }
 
-/* --- time
- * -------------------------------------------------------------------------------------------------------- */
+/* --- time --- */
 
 bool env_sim_step(struct env *env)
 {
@@ -169,8 +167,7 @@ static void random_bytes(struct env *env, void *bytes, size_t length)
         at[i] = (uint8_t)next_random(sim_of(env)->world);
 }
 
-/* --- timers
- * ------------------------------------------------------------------------------------------------------ */
+/* --- timers --- */
 
 struct env_timer {
     struct sim *sim;
@@ -208,8 +205,7 @@ static void timer_cancel(struct env_timer *timer)
     free(timer);
 }
 
-/* --- the worker
- * -------------------------------------------------------------------------------------------------- */
+/* --- the worker --- */
 
 static void drop_job(struct sim_job *job)
 {
@@ -254,8 +250,7 @@ void env_sim_on_work(struct env *env, env_sim_work_hook *hook, void *context)
     sim_of(env)->work_context = context;
 }
 
-/* --- children
- * ---------------------------------------------------------------------------------------------------- */
+/* --- children --- */
 
 struct env_child {
     struct sim *sim;
@@ -334,8 +329,7 @@ void env_sim_on_child(struct env *env, env_sim_child_hook *hook, void *context)
     sim_of(env)->child_context = context;
 }
 
-/* --- files, variables, listener, signals
- * ------------------------------------------------------------------------- */
+/* --- files, variables, listener, signals --- */
 
 static struct sim_entry *find_entry(struct sim_entry *entries, const char *name)
 {
@@ -469,8 +463,7 @@ void env_sim_signal(struct env *env)
         sim->signal = sim_schedule(sim->world, sim, 0, on_signal, sim);
 }
 
-/* --- the process
- * ------------------------------------------------------------------------------------------------- */
+/* --- the process --- */
 
 static void run(struct env *env)
 {

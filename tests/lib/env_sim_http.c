@@ -70,8 +70,7 @@ struct env_http {
     struct env_http *next;
 };
 
-/* --- calls
- * ------------------------------------------------------------------------------------------------------- */
+/* --- calls --- */
 
 static void free_piece(struct piece *piece)
 {
@@ -139,8 +138,7 @@ static struct sim_call *make_call(struct sim_world *world, const struct http_req
     return call;
 }
 
-/* --- the client
- * -------------------------------------------------------------------------------------------------- */
+/* --- the client --- */
 
 static void free_client(struct env_http *http)
 {
@@ -300,8 +298,7 @@ void sim_http_end_all(struct sim *sim)
         sim_http_cancel(sim->requests);
 }
 
-/* --- the answer
- * -------------------------------------------------------------------------------------------------- */
+/* --- the answer --- */
 
 static void receive_begin(struct env_http *http, struct piece *piece)
 {

@@ -109,6 +109,28 @@ void hostile_scene_end(struct hostile_scene *scene)
     http_server_done(&scene->target);
 }
 
+struct look {
+    struct hostile_scene *scene;
+    size_t wanted;
+    unsigned left;
+};
+
+static void look_again(void *context)
+{
+    struct look *look = context;
+    if (hostile_request_count(look->scene->server) >= look->wanted || look->left-- == 0)
+        env_stop(look->scene->env);
+    else
+        env_timer_start(look->scene->env, 20000, look_again, look);
+}
+
+void hostile_scene_run_until(struct hostile_scene *scene, size_t request_count)
+{
+    struct look look = {.scene = scene, .wanted = request_count, .left = 30000000 / 20000};
+    look_again(&look);
+    env_run(scene->env);
+}
+
 size_t hostile_scene_requests(struct hostile_scene *scene, const char *method)
 {
     size_t count = 0;

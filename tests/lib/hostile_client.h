@@ -52,6 +52,8 @@ struct hostile_scene {
 void hostile_scene_begin(struct hostile_scene *scene, const struct hostile_options *options);
 /* Env and server may have been ended (and set to NULL) before. */
 void hostile_scene_end(struct hostile_scene *scene);
+/* Runs the loop until the server has got so many requests, or for 30 s. */
+void hostile_scene_run_until(struct hostile_scene *scene, size_t request_count);
 /* How many requests that begin with method the server got. */
 size_t hostile_scene_requests(struct hostile_scene *scene, const char *method);
 

@@ -48,8 +48,7 @@ struct hostile_server {
     size_t request_count;
 };
 
-/* --- bytes
- * ------------------------------------------------------------------------------------------------------- */
+/* --- bytes --- */
 
 /* Waits for the socket; false when the server is being stopped. */
 static bool wait_for(const struct hostile_connection *connection, short events, int timeout_ms)
@@ -145,8 +144,7 @@ bool hostile_read(struct hostile_connection *connection, void *bytes, size_t len
     return true;
 }
 
-/* --- HTTP/1.1
- * ---------------------------------------------------------------------------------------------------- */
+/* --- HTTP/1.1 --- */
 
 static size_t content_length(const char *head)
 {
@@ -199,8 +197,7 @@ size_t hostile_number(const struct hostile_connection *connection)
     return connection->number;
 }
 
-/* --- connections
- * ------------------------------------------------------------------------------------------------- */
+/* --- connections --- */
 
 static void close_connection(struct hostile_connection *connection)
 {
@@ -318,8 +315,7 @@ static SSL_CTX *make_tls(struct hostile_server *server)
     return tls;
 }
 
-/* --- the server
- * -------------------------------------------------------------------------------------------------- */
+/* --- the server --- */
 
 struct hostile_server *hostile_start(const struct hostile_options *options)
 {

@@ -39,8 +39,7 @@ size_t hostile_request_count(struct hostile_server *server);
 /* The head and the body of the n-th request (from 0) as they arrived, or NULL; the caller's. */
 char *hostile_request(struct hostile_server *server, size_t index);
 
-/* --- for the serving function
- * ------------------------------------------------------------------------------------ */
+/* --- for the serving function --- */
 
 /* 0 for the first connection, 1 for the next ... */
 size_t hostile_number(const struct hostile_connection *connection);
@@ -69,8 +68,7 @@ bool hostile_read(struct hostile_connection *connection, void *bytes, size_t len
 /* Counts and keeps a request that was read raw. */
 void hostile_keep_request(struct hostile_connection *connection, const char *text);
 
-/* --- HTTP/2
- * ------------------------------------------------------------------------------------------------------ */
+/* --- HTTP/2 --- */
 
 struct hostile_h2 {
     unsigned streams_max; /* SETTINGS_MAX_CONCURRENT_STREAMS; 0: 100 */
@@ -83,8 +81,7 @@ struct hostile_h2 {
  * text is "h2"). */
 void hostile_serve_h2(struct hostile_connection *connection, const struct hostile_h2 *options);
 
-/* --- certificates
- * ------------------------------------------------------------------------------------------------ */
+/* --- certificates --- */
 
 /* names like "IP:127.0.0.1,DNS:localhost", NULL for an authority; signer NULL: self-signed. Validity in days
  * from now. */

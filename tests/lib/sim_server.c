@@ -14,6 +14,7 @@ struct exchange {
     struct sim_server *server;
     struct env_sim_call *call; /* NULL: ended */
     struct kubesim_watch *watch;
+    struct buf early; /* lines of a watch that is being opened */
     bool watch_ended;
     bool ended_clean;
     struct kubesim_response response;
@@ -120,6 +121,7 @@ static void exchange_free(struct exchange *exchange)
     env_timer_cancel(server->env, &exchange->timer);
     kubesim_watch_close(exchange->watch);
     kubesim_response_done(&exchange->response);
+    buf_done(&exchange->early);
     free(exchange);
 }
 
@@ -171,8 +173,7 @@ static void on_due(void *context)
 
 static void answer_later(struct exchange *exchange)
 {
-    exchange->timer =
-        env_timer_start(exchange->server->env, exchange->response.delay_us, on_due, exchange);
+    exchange->timer = env_timer_start(exchange->server->env, exchange->response.delay_us, on_due, exchange);
 }
 
 /* --- watches -------------------------------------------------------------------------------------------- */
@@ -180,7 +181,9 @@ static void answer_later(struct exchange *exchange)
 static void on_line(void *context, const char *line, size_t length)
 {
     struct exchange *exchange = context;
-    if (!exchange->call->client_gone)
+    if (!exchange->watch)
+        ENSURE(buf_add(&exchange->early, line, length) == 0);
+    else if (!exchange->call->client_gone)
         env_sim_http_data(exchange->call, line, length);
 }
 
@@ -208,9 +211,15 @@ static void on_end(void *context, bool clean)
 static void open_watch(struct exchange *exchange, const struct kubesim_request *request)
 {
     static const struct kubesim_watch_callbacks callbacks = {.on_line = on_line, .on_end = on_end};
-    env_sim_http_begin(exchange->call, 200, NULL, 0);
     exchange->watch =
         kubesim_watch_open(exchange->server->sim, request, &callbacks, exchange, &exchange->response);
+    if (!exchange->watch) {
+        answer_later(exchange); /* refused, or a fault */
+        return;
+    }
+    env_sim_http_begin(exchange->call, 200, NULL, 0);
+    if (exchange->early.length > 0)
+        env_sim_http_data(exchange->call, exchange->early.data, exchange->early.length);
 }
 
 static void on_request(void *context, struct env_sim_call *call)
@@ -219,13 +228,12 @@ static void on_request(void *context, struct env_sim_call *call)
     struct exchange *exchange = xcalloc(1, sizeof(*exchange));
     exchange->server = server;
     exchange->call = call;
+    exchange->early = BUF_INIT(64 << 20);
     call->model = exchange;
     DL_APPEND(server->exchanges, exchange);
     struct kubesim_request request = request_of(call, false);
     if (kubesim_is_watch(&request)) {
         open_watch(exchange, &request);
-        if (!exchange->watch && !exchange->watch_ended)
-            on_end(exchange, false); /* refused: begun already, so it breaks off; the client lists again */
     } else {
         kubesim_handle(server->sim, &request, &exchange->response);
         answer_later(exchange);
@@ -262,8 +270,7 @@ struct sim_server *sim_server_make(struct env *world, const struct kubelet_optio
 void sim_server_free(struct sim_server *server)
 {
     struct exchange *exchange = NULL, *next = NULL;
-    DL_FOREACH_SAFE(server->exchanges, exchange, next)
-    {
+    DL_FOREACH_SAFE (server->exchanges, exchange, next) {
         env_sim_http_cut(exchange->call);
         exchange_free(exchange);
     }
@@ -323,7 +330,7 @@ static void post(struct sim_server *server, const cJSON *object)
     const char *namespace = json_path_str(object, "metadata", "namespace", NULL);
     ENSURE(kube_resource_by_name(json_str(object, "kind"), &resource) == 0);
     if (!namespace && kube_resource_info(resource)->namespaced)
-        namespace = "default";
+    namespace = "default";
     CLEANUP_FREE char *path = kube_path(resource, namespace, NULL, NULL);
     CLEANUP_FREE char *text = json_print(object);
     CLEANUP_JSON cJSON *answer = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kubesim with its kubelet as the server of a simulated world: every request of every process goes to it, in virtual
- * time; watches stream, faults hold and lose. It has a process of its own in the world, so that it outlives those that
- * talk to it. */
+ * kubesim with its kubelet as the server of a simulated world: every request of every process goes to it, in
+ * virtual time; watches stream, faults hold and lose. It has a process of its own in the world, so that it
+ * outlives those that talk to it. */
 #pragma once
 
 #include "env_sim.h"
@@ -19,8 +19,8 @@ struct sim_server *sim_server_make(struct env *world, const struct kubelet_optio
 void sim_server_free(struct sim_server *server);
 struct kubesim *sim_server_kubesim(struct sim_server *server);
 
-/* A request of a person, answered at once and never hit by a fault. body: JSON or NULL. The answer's body is the
- * caller's, NULL when it is none. */
+/* A request of a person, answered at once and never hit by a fault. body: JSON or NULL. The answer's body is
+ * the caller's, NULL when it is none. */
 int sim_server_ask(struct sim_server *server, const char *method, const char *path, const char *content_type,
                    const char *body, cJSON **ret_body);
 /* The object at path, or NULL; the caller's. */

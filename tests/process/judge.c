@@ -91,14 +91,16 @@ struct step {
 
 static void steps_free(struct step **steps)
 {
-    struct step *step, *next;
-    HASH_ITER (hh, *steps, step, next) {
-        HASH_DEL(*steps, step);
+    struct step *step = *steps;
+    HASH_CLEAR(hh, *steps);
+    while (step) {
+        struct step *next = step->hh.next;
         free(step->key);
         free(step->action);
         free(step->outcome);
         free(step->name);
         free(step);
+        step = next;
     }
 }
 

@@ -53,6 +53,8 @@ struct cel_value cel_from_json(const cJSON *node)
         return (struct cel_value){.type = CEL_INT, .number = number};
     if (cJSON_IsNumber(node))
         return (struct cel_value){.type = CEL_DOUBLE, .real = node->valuedouble};
+    if (cJSON_IsRaw(node)) /* a literal that a double cannot hold exactly */
+        return (struct cel_value){.type = CEL_DOUBLE, .real = strtod(node->valuestring, NULL)};
     return (struct cel_value){.type = CEL_JSON, .json = node};
 }
 

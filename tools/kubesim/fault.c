@@ -62,7 +62,10 @@ static int parse_amount(struct fault *fault, const char *text, bool time_only, s
 {
     if (!time_only && text[strspn(text, "0123456789")] == '\0')
         return parse_number(text, 1000000000, &fault->effect.count, err);
-    return duration_parse(text, &fault->effect.amount_us, err);
+    CLEANUP_ERROR struct error *problem = NULL;
+    if (duration_parse(text, &fault->effect.amount_us, &problem) < 0)
+        return error_set(err, ERROR_USAGE, "%s", error_text(problem));
+    return 0;
 }
 
 static int parse_action(struct fault *fault, const char *word, const char *value, struct error **err)

@@ -7,6 +7,7 @@
 struct owner {
     char *uid;
     bool exists;
+    bool dying;
     bool namespaced;
     char *namespace; /* of the existing one */
     char *kind;
@@ -37,7 +38,7 @@ void kubesim_set_gc(struct kubesim *sim, bool on, int64_t delay_us, int64_t blin
 static struct owner *find_owner(const struct kubesim *sim, const char *uid)
 {
     struct owner *owner = NULL;
-    if (sim->gc.index)
+    if (sim->gc.index && uid)
         HASH_FIND_STR(sim->gc.index->owners, uid, owner);
     return owner;
 }
@@ -117,6 +118,7 @@ static void note_existence(struct kubesim *sim, const struct kind *kind, const c
         return;
     struct owner *owner = ensure_owner(sim, uid);
     owner->exists = exists;
+    owner->dying = exists && meta_is_deleting(object);
     owner->namespaced = kind->flags & KIND_NAMESPACED;
     str_replace(&owner->namespace, meta_str(object, "namespace"));
     str_replace(&owner->kind, kind->name);
@@ -126,19 +128,39 @@ static void note_existence(struct kubesim *sim, const struct kind *kind, const c
     release_owner(sim, owner);
 }
 
+static void count_dying(unsigned *count, const cJSON *before, const cJSON *after)
+{
+    *count += (after && meta_is_deleting(after)) - (unsigned)(before && meta_is_deleting(before));
+}
+
+static bool has_dying_owner(const struct kubesim *sim, const cJSON *object)
+{
+    const cJSON *reference;
+    cJSON_ArrayForEach (reference, json_path(object, "metadata", "ownerReferences", NULL)) {
+        const struct owner *owner = find_owner(sim, json_str(reference, "uid"));
+        if (owner && owner->dying)
+            return true;
+    }
+    return false;
+}
+
 void gc_note(struct kubesim *sim, struct kind *kind, const cJSON *before, const cJSON *after)
 {
+    note_existence(sim, kind, after ? after : before, after != NULL);
     if (!after || !before) {
-        note_existence(sim, kind, after ? after : before, after != NULL);
         count_dependent(sim, after ? after : before, after != NULL);
     } else if (!json_equal(json_path(before, "metadata", "ownerReferences", NULL),
                            json_path(after, "metadata", "ownerReferences", NULL))) {
         count_dependent(sim, after, true);
         count_dependent(sim, before, false);
     }
-    bool claim_matters = kind->hooks == &claim_hooks || (kind->hooks == &pod_hooks && !after);
-    bool owner_matters = after && meta_is_deleting(after) && meta_finalizer_count(after) > 0;
-    if (claim_matters || owner_matters || kind->hooks == &namespace_hooks || !after)
+    if (kind->hooks == &claim_hooks)
+        count_dying(&sim->gc.dying_claims, before, after);
+    if (kind->hooks == &namespace_hooks)
+        count_dying(&sim->gc.dying_namespaces, before, after);
+    bool held = after && meta_is_deleting(after) && (meta_finalizer_count(after) > 0 || kind->hooks == &namespace_hooks);
+    bool lets_go = !after && (sim->gc.dying_claims > 0 || sim->gc.dying_namespaces > 0 || has_dying_owner(sim, before));
+    if (held || lets_go)
         gc_look_soon(sim);
 }
 

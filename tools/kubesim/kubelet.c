@@ -73,10 +73,12 @@ void kubelet_free(struct kubelet *kubelet)
 {
     if (!kubelet)
         return;
-    struct pod *pod, *next;
-    HASH_ITER (hh, kubelet->pods, pod, next) {
-        HASH_DEL(kubelet->pods, pod);
+    struct pod *pod = kubelet->pods;
+    HASH_CLEAR(hh, kubelet->pods);
+    while (pod) {
+        struct pod *next = pod->hh.next;
         pod_free(pod);
+        pod = next;
     }
     images_free(kubelet);
     for (unsigned i = 0; i < kubelet->node_count; i++)

@@ -113,12 +113,14 @@ struct image *image_get(struct kubelet *kubelet, const char *name, unsigned beha
 
 void images_free(struct kubelet *kubelet)
 {
-    struct image *image, *next;
-    HASH_ITER (hh, kubelet->images, image, next) {
-        HASH_DEL(kubelet->images, image);
+    struct image *image = kubelet->images;
+    HASH_CLEAR(hh, kubelet->images);
+    while (image) {
+        struct image *next = image->hh.next;
         free(image->key);
         free(image->name);
         free(image->reported);
         free(image);
+        image = next;
     }
 }

@@ -181,8 +181,8 @@ void kubelet_pod(struct kubelet *kubelet, const cJSON *object, int64_t now_us)
         place(kubelet, pod, object);
     if (pod->is_ours && !was_bound) {
         begin(kubelet, pod, object);
-    } else if (pod->is_ours) {
-        follow_lost(kubelet, pod, before && before->behaviour & BEHAVE_NODE_LOST);
+    } else if (pod->is_ours && before) {
+        follow_lost(kubelet, pod, before->behaviour & BEHAVE_NODE_LOST);
         if (is_update(before, pod->current) || ready_is_stale(pod, object))
             pod_trigger(kubelet, pod);
     }

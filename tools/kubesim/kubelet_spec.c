@@ -82,9 +82,10 @@ static void read_container(struct container_spec *container, const cJSON *tree, 
     const cJSON *startup = json_get(tree, "startupProbe");
     container->has_startup = cJSON_IsObject(startup);
     container->startup_period_us = MAX(seconds_of(startup, "periodSeconds", 10), US_PER_S);
-    const cJSON *first = json_get(tree, "command") ? json_get(tree, "command")->child : NULL;
+    const cJSON *command = json_get(tree, "command");
+    const cJSON *first = command ? command->child : NULL;
     container->cannot_start =
-        cJSON_IsString(first) && str_starts_with(first->valuestring, "/neoset-prefetch");
+        first && cJSON_IsString(first) && str_starts_with(first->valuestring, "/neoset-prefetch");
 }
 
 static void read_containers(struct pod_spec *spec, const cJSON *tree)

@@ -114,6 +114,8 @@ struct gc {
     int64_t delay_us;
     int64_t blind_us; /* dependents younger than this are overlooked when an owner lets go of its own */
     int64_t due_us;   /* when it looks next; INT64_MAX: nothing to do */
+    unsigned dying_claims;
+    unsigned dying_namespaces;
     struct owner_index *index;
 };
 

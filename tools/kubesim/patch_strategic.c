@@ -106,22 +106,47 @@ static int merge_list(const struct schema *wrapper, cJSON *object, const char *n
     return 0;
 }
 
-/* Items named by the order come in its order; an item that it does not name stays behind the one it followed. */
+static int position_in(const cJSON *list, const cJSON *item)
+{
+    int index = 0;
+    const cJSON *other;
+    cJSON_ArrayForEach (other, list) {
+        if (other == item)
+            break;
+        index++;
+    }
+    return index;
+}
+
+/* What the order wants next: the first of its items that is still in the list, or NULL. */
+static cJSON *next_ordered(const cJSON *list, const char *key, const cJSON **order)
+{
+    for (; *order; *order = (*order)->next) {
+        cJSON *item = *key ? find_by_key(list, key, json_get(*order, key)) : find_scalar(list, *order);
+        if (item)
+            return item;
+    }
+    return NULL;
+}
+
+static bool is_ordered(const char *key, const cJSON *order, const cJSON *item)
+{
+    return *key ? find_by_key(order, key, json_get(item, key)) != NULL : find_scalar(order, item) != NULL;
+}
+
+/* Items named by the order come in its order; one that it does not name keeps its place before those behind it. */
 static void order_list(cJSON *list, const char *key, const cJSON *order)
 {
     cJSON *sorted = json_new_array();
-    const cJSON *wanted;
-    cJSON_ArrayForEach (wanted, order) {
-        cJSON *item = *key ? find_by_key(list, key, json_get(wanted, key)) : find_scalar(list, wanted);
-        if (item) {
-            cJSON *mark = item->prev && item != list->child ? item->prev : NULL;
-            /* What stands before it and is not named anywhere in the order goes first. */
-            (void)mark;
-            json_append_item(sorted, cJSON_DetachItemViaPointer(list, item));
-        }
+    const cJSON *at = order->child;
+    while (list->child) {
+        cJSON *wanted = next_ordered(list, key, &at);
+        cJSON *other = list->child;
+        while (other && is_ordered(key, order, other))
+            other = other->next;
+        bool other_first = other && (!wanted || position_in(list, other) < position_in(list, wanted));
+        json_append_item(sorted, cJSON_DetachItemViaPointer(list, other_first ? other : wanted));
     }
-    while (list->child)
-        json_append_item(sorted, cJSON_DetachItemViaPointer(list, list->child));
     list->child = STEAL(sorted->child);
     cJSON_Delete(sorted);
 }

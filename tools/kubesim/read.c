@@ -318,7 +318,7 @@ int read_list(struct call *call)
     struct page page;
     if (check_list_options(call, false) < 0 || form_of(call, &form) < 0 || read_selectors(call, &labels, &fields) < 0 || read_page(call, &page) < 0)
         return -1;
-    CLEANUP_FREE char *start = page.start;
+    CLEANUP_FREE __attribute__((unused)) char *start = page.start;
     CLEANUP_SNAPSHOT struct snapshot snapshot = {0};
     if (!snapshot_take(call->sim, call->kind, page.number, &snapshot))
         return refuse_expired(call);

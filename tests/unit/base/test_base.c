@@ -14,8 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* --- strings
- * ----------------------------------------------------------------------------------------------------- */
+/* --- strings --- */
 
 static void strings_compare_and_copy(void **state)
 {
@@ -29,6 +28,10 @@ static void strings_compare_and_copy(void **state)
     assert_true(str_ends_with("mysql-0", "-0"));
     assert_false(str_ends_with("0", "-0"));
     assert_true(str_ends_with("x", ""));
+    assert_true(str_has_control_character("a\nb"));
+    assert_true(str_has_control_character("\x7f"));
+    assert_false(str_has_control_character("a b \xC3\xA9"));
+    assert_false(str_has_control_character(""));
     char *slot = NULL;
     str_replace(&slot, "one");
     str_replace(&slot, slot); /* itself */
@@ -60,8 +63,7 @@ static void a_broken_invariant_ends_the_process(void **state)
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
-/* --- buffers
- * ----------------------------------------------------------------------------------------------------- */
+/* --- buffers --- */
 
 static void a_buffer_refuses_what_does_not_fit_and_keeps_the_rest(void **state)
 {
@@ -109,8 +111,7 @@ static void a_buffer_of_no_size_holds_nothing(void **state)
     assert_int_equal(buf_add_text(&buf, ""), 0);
 }
 
-/* --- errors
- * ------------------------------------------------------------------------------------------------------ */
+/* --- errors --- */
 
 static void an_error_has_a_code_and_a_sentence_with_context(void **state)
 {
@@ -145,8 +146,7 @@ static void errno_chooses_the_code(void **state)
     }
 }
 
-/* --- hashes
- * ------------------------------------------------------------------------------------------------------ */
+/* --- hashes --- */
 
 static void digests_are_those_of_the_standard(void **state)
 {
@@ -190,9 +190,25 @@ static void hexadecimal_is_read_strictly(void **state)
         assert_false(hex_decode(bad[i], bytes, 2));
 }
 
+static void white_space_is_trimmed_from_the_end_only(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {{" a b \r\n\t", " a b"}, {"a", "a"}, {" \n ", ""}, {"", ""}};
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        CLEANUP_BUF struct buf buf = BUF_INIT(100);
+        assert_int_equal(buf_add_text(&buf, rows[i][0]), 0);
+        buf_trim_end(&buf);
+        assert_string_equal(buf_text(&buf), rows[i][1]);
+        assert_int_equal(buf.length, strlen(rows[i][1]));
+    }
+    CLEANUP_BUF struct buf empty = BUF_INIT(1);
+    buf_trim_end(&empty);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(white_space_is_trimmed_from_the_end_only),
         cmocka_unit_test(strings_compare_and_copy),
         cmocka_unit_test(a_broken_invariant_ends_the_process),
         cmocka_unit_test(a_buffer_refuses_what_does_not_fit_and_keeps_the_rest),

@@ -54,6 +54,7 @@ static void numbers_print_as_they_came(void **state)
         "-9223372036854775808",
         "18446744073709551616",
         "123456789012345678901234567890",
+        "11111111111111111111111111111111111111111111111111111111111111111111111111111111111111111111",
         "1e400",
         "1e-400",
         "2147483647",
@@ -151,7 +152,6 @@ static void what_is_not_json_is_refused(void **state)
         "/**/1",
         "\xef\xbb\xbf{}",
         "\v1",
-        "11111111111111111111111111111111111111111111111111111111111111111",
     };
     for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
         cJSON *tree = NULL;
@@ -209,6 +209,53 @@ static void depth_is_bounded(void **state)
         cJSON *tree = NULL;
         assert_int_equal(json_parse(text, strlen(text), &tree, NULL), -ERROR_INVALID);
     }
+}
+
+static void of_a_key_that_is_there_twice_the_last_value_counts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *kept;
+    } rows[] = {
+        {"{\"a\":1,\"a\":2}", "{\"a\":2}"},
+        {"{\"a\":1,\"b\":0,\"a\":{\"c\":1,\"c\":[2]},\"A\":3}", "{\"b\":0,\"a\":{\"c\":[2]},\"A\":3}"},
+        {"[{\"a\":1,\"\\u0061\":2,\"a\":null}]", "[{\"a\":null}]"},
+        {"{\"\\u0001\":1,\"\\u0001\":2}", "{\"\\u0001\":2}"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        CLEANUP_JSON cJSON *tree = parse(rows[i].text);
+        CLEANUP_FREE char *printed = json_print(tree);
+        assert_string_equal(printed, rows[i].kept);
+    }
+    /* Larger than what is looked through member by member. */
+    CLEANUP_BUF struct buf text = BUF_INIT(1 << 20);
+    for (int i = 0; i < 3000; i++)
+        ENSURE(buf_addf(&text, "%c\"k%d\":%d", i ? ',' : '{', i % 1000, i) == 0);
+    ENSURE(buf_add_char(&text, '}') == 0);
+    CLEANUP_JSON cJSON *tree = parse(buf_text(&text));
+    assert_int_equal(cJSON_GetArraySize(tree), 1000);
+    assert_int_equal(json_int64_or(tree, "k0", -1), 2000);
+    assert_int_equal(json_int64_or(tree, "k999", -1), 2999);
+}
+
+/* A hundred thousand members in another order: not a moment for the loop. Member by member it is minutes. */
+static void large_objects_are_compared_in_time(void **state)
+{
+    (void)state;
+    enum { COUNT = 100000 };
+    CLEANUP_BUF struct buf up = BUF_INIT(4 << 20);
+    CLEANUP_BUF struct buf down = BUF_INIT(4 << 20);
+    for (int i = 0; i < COUNT; i++) {
+        ENSURE(buf_addf(&up, "%c\"k%d\":%d", i ? ',' : '{', i, i) == 0);
+        ENSURE(buf_addf(&down, "%c\"k%d\":%d", i ? ',' : '{', COUNT - 1 - i, COUNT - 1 - i) == 0);
+    }
+    ENSURE(buf_add_char(&up, '}') == 0 && buf_add_char(&down, '}') == 0);
+    CLEANUP_JSON cJSON *a = parse(buf_text(&up));
+    CLEANUP_JSON cJSON *b = parse(buf_text(&down));
+    assert_true(json_equal(a, b));
+    json_set_str(b, "k5", "5");
+    assert_false(json_equal(a, b));
 }
 
 static void look_ups_are_exact(void **state)
@@ -333,8 +380,7 @@ static void equality_is_by_meaning(void **state)
     assert_true(json_equal(NULL, NULL));
 }
 
-/* --- random trees
- * ------------------------------------------------------------------------------------------------ */
+/* --- random trees --- */
 
 static cJSON *random_text(void)
 {
@@ -423,6 +469,8 @@ int main(void)
         cmocka_unit_test(what_is_not_json_is_refused),
         cmocka_unit_test(the_length_bounds_what_is_read),
         cmocka_unit_test(depth_is_bounded),
+        cmocka_unit_test(of_a_key_that_is_there_twice_the_last_value_counts),
+        cmocka_unit_test(large_objects_are_compared_in_time),
         cmocka_unit_test(look_ups_are_exact),
         cmocka_unit_test(integers_are_64_bits_wide_or_no_integers),
         cmocka_unit_test(trees_are_built_and_changed),

@@ -36,8 +36,7 @@ static void expect_refused(const char *text, enum error_code code, const char *w
     assert_non_null(strstr(err->text, "f.yaml"));
 }
 
-/* --- scalars
- * ----------------------------------------------------------------------------------------------------- */
+/* --- scalars --- */
 
 static double number_of(const cJSON *node)
 {
@@ -131,8 +130,7 @@ static void tags_say_what_a_scalar_is(void **state)
     }
 }
 
-/* --- structure
- * --------------------------------------------------------------------------------------------------- */
+/* --- structure --- */
 
 static void documents_come_in_order_with_their_lines(void **state)
 {
@@ -252,8 +250,7 @@ static void what_is_not_yaml_is_refused_with_its_line(void **state)
     expect_refused("a: 1\n--- b\n: c: d", ERROR_INVALID, "line");
 }
 
-/* --- bounds
- * ------------------------------------------------------------------------------------------------------ */
+/* --- bounds --- */
 
 static void a_billion_laughs_are_cut_short(void **state)
 {

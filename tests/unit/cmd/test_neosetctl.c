@@ -8,6 +8,7 @@
 #include "journal/journal.h"
 
 #include <arpa/inet.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
 struct stage {
@@ -30,6 +31,7 @@ static void start_server(struct stage *stage, const char *faults, bool has_defin
     assert_int_equal(pipe2(output, O_CLOEXEC), 0);
     stage->server = fork();
     if (stage->server == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         dup2(output[1], STDOUT_FILENO);
         char *argv[] = {path, (char *)"--kubeconfig-out", stage->kubeconfig, NULL, NULL, NULL, NULL, NULL};
         int argc = 3;

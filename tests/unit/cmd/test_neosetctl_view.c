@@ -152,7 +152,7 @@ static void says_why_an_old_pod_is_still_old(void **state)
     } table[] = {
         {"'partition':2", "held back by partition 2"},
         {"'partition':0,'pause':true", "to be updated; the set is paused"},
-        {"'partition':0", "to be updated after stage 1"},
+        {"'partition':0", "its turn comes when stage 1 is done"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
         CLEANUP_JSON cJSON *object = set_of(table[i].strategy, ROLLING);

@@ -58,8 +58,7 @@ static void on_mark(void *context)
     write_down(mark->scene, mark->text);
 }
 
-/* --- time
- * -------------------------------------------------------------------------------------------------------- */
+/* --- time --- */
 
 static void events_run_by_time_and_then_by_order(void **state)
 {
@@ -151,8 +150,7 @@ static void the_heap_keeps_its_order_under_load(void **state)
     assert_int_equal(load.fired + cancelled, ARRAY_SIZE(timers));
 }
 
-/* --- the worker
- * -------------------------------------------------------------------------------------------------- */
+/* --- the worker --- */
 
 static int64_t slow_disk(void *context)
 {
@@ -179,8 +177,7 @@ static void jobs_take_the_time_that_the_hook_says_one_after_another(void **state
     end(&scene);
 }
 
-/* --- HTTP
- * -------------------------------------------------------------------------------------------------------- */
+/* --- HTTP --- */
 
 static bool before_send(void *context)
 {
@@ -450,8 +447,7 @@ static void request_headers_can_be_read(void **state)
     end(&scene);
 }
 
-/* --- the rest
- * ---------------------------------------------------------------------------------------------------- */
+/* --- the rest --- */
 
 static void tell_child(void *context, const struct child_spec *spec, struct env_sim_child_result *result)
 {

@@ -517,12 +517,13 @@ static void no_read_transaction_is_open_while_rows_are_handed_out(void **state)
     journal_fixture_settle(&scene->fixture);
     bool moved = false;
     assert_int_equal(journal_reader_refresh(scene->reader, &moved, NULL), 0);
+    int64_t head = journal_reader_meta(scene->reader)->head_seq;
     struct writing_reader writing = {.scene = scene};
     struct error *err = NULL;
     assert_int_equal(
         journal_read_entries(scene->reader, &(struct journal_entry_filter){0}, write_between, &writing, &err),
         0);
-    assert_int_equal(writing.seen, 20017);
+    assert_int_equal(writing.seen, head);
     assert_true(writing.wal_bytes_max < 32 << 20);
 }
 

@@ -190,6 +190,19 @@ static void control_characters_do_not_reach_a_summary(void **state)
     kube_decoded_done(&decoded);
 }
 
+/* A summary goes into the journal and into Kubernetes as JSON: it is text, whatever a proxy may say. */
+static void a_summary_is_text(void **state)
+{
+    (void)state;
+    struct http_answer http = {.outcome = HTTP_NO_ANSWER,
+                               .code = ERROR_INVALID,
+                               .problem = "not HTTP: \xFF\xC3\xA9\xC2\x9B[2J \xE2\x82"};
+    struct kube_decoded decoded;
+    kube_decode(&http, KUBE_DECODE_WRITE, &decoded);
+    assert_string_equal(decoded.answer.summary, "no answer: not HTTP: ?\xC3\xA9 [2J ??");
+    kube_decoded_done(&decoded);
+}
+
 static void a_read_needs_its_body_and_a_write_does_not(void **state)
 {
     (void)state;
@@ -307,6 +320,7 @@ int main(void)
         cmocka_unit_test(a_summary_says_what_a_history_needs),
         cmocka_unit_test(a_summary_is_cut_between_characters),
         cmocka_unit_test(control_characters_do_not_reach_a_summary),
+        cmocka_unit_test(a_summary_is_text),
         cmocka_unit_test(a_read_needs_its_body_and_a_write_does_not),
         cmocka_unit_test(a_request_that_was_not_answered_says_why),
         cmocka_unit_test(a_sentence_says_what_to_do),

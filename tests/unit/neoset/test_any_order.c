@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-enum { SEEDS = 100, EVENTS = 40 };
+enum { SEEDS = 60, EVENTS = 40 };
 
 /* A small generator of our own: the same seeds everywhere. */
 static uint32_t draw(uint64_t *state, uint32_t below)

@@ -1,0 +1,645 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The whole controller - watches, lease, turns, gateway, journal - against kubesim and its kubelet in virtual
+ * time: rollouts, kills at any moment, lost answers, late requests, stolen leases, a journal that went back.
+ */
+#include "neoset/controller.h"
+
+#include "../../lib/journal_fixture.h"
+#include "../../lib/sim_server.h"
+
+#include "base/time_text.h"
+#include "control/gateway.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define SET_PATH "/apis/apps.neo.io/v1alpha1/namespaces/default/neosets/mysql"
+#define SETS_PATH "/apis/apps.neo.io/v1alpha1/namespaces/default/neosets"
+#define PODS_PATH "/api/v1/namespaces/default/pods"
+#define LEASE_PATH "/apis/coordination.k8s.io/v1/namespaces/neo/leases/neoset"
+
+/* One program: what a process of the world runs. */
+struct program {
+    struct scene *scene;
+    struct env *env;
+    struct kube_client *client;
+    struct journal *journal;
+    struct controller *controller;
+    int ended; /* times */
+    int exit_code;
+    bool stopped;
+    char said[256];
+};
+
+struct scene {
+    struct journal_fixture files; /* a folder, and the world's first process */
+    struct env *world;
+    struct sim_server *server;
+    struct program program;
+    bool with_lease;
+    bool once;
+};
+
+/* --- programs ------------------------------------------------------------------------------------------- */
+
+static void report(void *context, enum report_level level, const char *object, const char *sentence)
+{
+    struct program *program = context;
+    if (getenv("NEOSET_TEST_LOG"))
+        fprintf(stderr, "%10.3f %d %s: %s\n", (double)env_boot_us(program->env) / 1e6, level,
+                object ? object : "-", sentence);
+    if (level >= REPORT_WARNING)
+        snprintf(program->said, sizeof(program->said), "%s", sentence);
+}
+
+static void ended(void *context, int exit_code, const char *sentence)
+{
+    struct program *program = context;
+    program->ended++;
+    program->exit_code = exit_code;
+    snprintf(program->said, sizeof(program->said), "%s", sentence);
+}
+
+static void start_program(struct scene *scene, struct program *program, const char *journal_path,
+                          const char *identity)
+{
+    *program = (struct program){.scene = scene, .env = env_sim_process(scene->world)};
+    struct kube_config *config = xcalloc(1, sizeof(*config));
+    config->server.base_url = xstrdup("http://sim");
+    config->namespace = xstrdup("default");
+    program->client = kube_client_make(program->env, config);
+    CLEANUP_ERROR struct error *err = NULL;
+    if (journal_open(program->env,
+                     &(struct journal_options){.path = journal_path, .identity = identity, .version = "test"},
+                     &program->journal, &err) < 0)
+        fail_msg("%s", error_text(err));
+    program->controller = controller_start(&(struct controller_options){
+        .env = program->env,
+        .client = program->client,
+        .journal = program->journal,
+        .lease_namespace = scene->with_lease ? "neo" : NULL,
+        .lease_name = "neoset",
+        .identity = identity,
+        .once = scene->once,
+        .report = report,
+        .ended = ended,
+        .context = program,
+    });
+}
+
+/* kill -9: nothing more is written; what left still arrives. */
+static void kill_program(struct program *program)
+{
+    controller_free(program->controller);
+    kube_client_free(program->client);
+    journal_close(program->journal, NULL);
+    env_free(program->env);
+    program->controller = NULL;
+}
+
+static void note_stopped(void *context)
+{
+    struct program *program = context;
+    program->stopped = true;
+}
+
+/* SIGTERM. */
+static void stop_program(struct scene *scene, struct program *program)
+{
+    controller_stop(program->controller, note_stopped, program);
+    env_sim_run_for(scene->world, 15 * US_PER_S);
+    assert_true(program->stopped);
+    controller_free(program->controller);
+    kube_client_free(program->client);
+    journal_close(program->journal, "stopped as asked");
+    env_free(program->env);
+    program->controller = NULL;
+}
+
+/* --- the world ------------------------------------------------------------------------------------------ */
+
+static void latency(void *context, const struct env_sim_call *call, struct env_sim_route *route)
+{
+    (void)context;
+    (void)call;
+    route->request_us = 500;
+    route->answer_us = 500;
+}
+
+static int setup(void **state)
+{
+    struct scene *scene = xcalloc(1, sizeof(*scene));
+    journal_fixture_setup(&scene->files);
+    scene->world = scene->files.env;
+    env_sim_on_route(scene->world, latency, NULL);
+    scene->server = sim_server_make(scene->world, &(struct kubelet_options){.seed = 1});
+    sim_server_apply_file(scene->server, "deploy/crd.yaml");
+    assert_int_equal(
+        sim_server_ask(scene->server, "POST", "/api/v1/namespaces", "application/json",
+                       "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"neo\"}}",
+                       NULL),
+        201);
+    *state = scene;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct scene *scene = *state;
+    if (scene->program.controller)
+        kill_program(&scene->program);
+    sim_server_free(scene->server);
+    journal_fixture_teardown(&scene->files);
+    free(scene);
+    return 0;
+}
+
+static void start(struct scene *scene)
+{
+    start_program(scene, &scene->program, scene->files.path, "pod-0");
+}
+
+static void pass(struct scene *scene, int64_t duration_us)
+{
+    env_sim_run_for(scene->world, duration_us);
+}
+
+static void create_set(struct scene *scene, int replicas, int budget, const char *image)
+{
+    CLEANUP_FREE char *text = xasprintf(
+        "{\"apiVersion\":\"apps.neo.io/"
+        "v1alpha1\",\"kind\":\"NeoSet\",\"metadata\":{\"name\":\"mysql\"},\"spec\":{"
+        "\"replicas\":%d,\"serviceName\":\"mysql\",\"selector\":{\"matchLabels\":{\"app\":\"mysql\"}},"
+        "\"podManagementPolicy\":\"Parallel\","
+        "\"template\":{\"metadata\":{\"labels\":{\"app\":\"mysql\"}},\"spec\":{\"containers\":[{\"name\":"
+        "\"mysql\","
+        "\"image\":\"%s\",\"readinessProbe\":{\"tcpSocket\":{\"port\":3306}}}]}},"
+        "\"updateStrategy\":{\"maxUnavailable\":%d}}}",
+        replicas, image, budget);
+    CLEANUP_JSON cJSON *answer = NULL;
+    int status = sim_server_ask(scene->server, "POST", SETS_PATH, "application/json", text, &answer);
+    if (status != 201)
+        fail_msg("POST of the set: %d %s", status, json_str(answer, "message"));
+}
+
+static void set_image(struct scene *scene, const char *image)
+{
+    CLEANUP_FREE char *text = xasprintf(
+        "[{\"op\":\"replace\",\"path\":\"/spec/template/spec/containers/0/image\",\"value\":\"%s\"}]", image);
+    assert_int_equal(
+        sim_server_ask(scene->server, "PATCH", SET_PATH, "application/json-patch+json", text, NULL), 200);
+}
+
+static void patch_set(struct scene *scene, const char *text)
+{
+    assert_int_equal(
+        sim_server_ask(scene->server, "PATCH", SET_PATH, "application/merge-patch+json", text, NULL), 200);
+}
+
+/* --- what is seen --------------------------------------------------------------------------------------- */
+
+static bool set_has(struct scene *scene, const char *phase, const char *current_image, int updated)
+{
+    CLEANUP_JSON cJSON *set = sim_server_get(scene->server, SET_PATH);
+    const cJSON *status = json_get(set, "status");
+    return str_equal(json_str(status, "phase"), phase) &&
+           str_equal(json_str(status, "currentImage"), current_image) &&
+           json_int64_or(status, "updatedReplicas", -1) == updated;
+}
+
+static void wait_for(struct scene *scene, const char *phase, const char *current_image, int updated,
+                     int64_t limit_us)
+{
+    int64_t end_us = env_boot_us(scene->world) + limit_us;
+    while (!set_has(scene, phase, current_image, updated)) {
+        if (env_boot_us(scene->world) >= end_us) {
+            CLEANUP_JSON cJSON *set = sim_server_get(scene->server, SET_PATH);
+            const cJSON *status = json_get(set, "status");
+            CLEANUP_FREE char *text = status ? json_print(status) : xstrdup("no status");
+            fail_msg("not %s with %s and %d updated: %s", phase, current_image, updated, text);
+        }
+        pass(scene, 50 * US_PER_MS);
+    }
+}
+
+/* Every pod of the set restarted so many times. */
+static void assert_restarts(struct scene *scene, int replicas, int restarts)
+{
+    for (int i = 0; i < replicas; i++) {
+        CLEANUP_FREE char *path = xasprintf(PODS_PATH "/mysql-%d", i);
+        CLEANUP_JSON cJSON *pod = sim_server_get(scene->server, path);
+        const cJSON *containers = json_path(pod, "status", "containerStatuses", NULL);
+        assert_non_null(containers);
+        assert_int_equal(json_int64_or(containers->child, "restartCount", -1), restarts);
+    }
+}
+
+static const char *sql(struct scene *scene, const char *text)
+{
+    return journal_fixture_sql(scene->files.path, text);
+}
+
+/* The server's log is the oracle: every accepted write that is not exempt has an earlier intent, none twice;
+ * and every `applied` with an answer is in its log. */
+static void assert_history_agrees(struct scene *scene)
+{
+    size_t steps = 0;
+    for (size_t i = 0; i < sim_server_write_count(scene->server); i++) {
+        const struct sim_write *write = sim_server_write(scene->server, i);
+        if (!str_starts_with(write->audit_id, "neo-") || str_starts_with(write->audit_id, "neo-x-"))
+            continue;
+        steps++;
+        CLEANUP_FREE char *key = xstrdup(write->audit_id + 4);
+        *strrchr(key, '-') = '\0';
+        const char *seq = strrchr(key, '-') + 1;
+        CLEANUP_FREE char *query =
+            xasprintf("SELECT count(*) FROM entry WHERE kind = 'intent' AND seq = %s AND at_us <= %lld", seq,
+                      (long long)write->at_us);
+        if (strcmp(sql(scene, query), "1") != 0)
+            fail_msg("%s %s has no earlier intent (%s)", write->verb, write->path, write->audit_id);
+        for (size_t k = 0; k < i; k++) {
+            const char *other = sim_server_write(scene->server, k)->audit_id;
+            if (strncmp(other, write->audit_id, strlen(key) + 5) == 0)
+                fail_msg("step %s was accepted twice: %s and %s", key, other, write->audit_id);
+        }
+    }
+    CLEANUP_FREE char *count = xasprintf("%zu", steps);
+    CLEANUP_FREE char *applied =
+        xstrdup(sql(scene, "SELECT count(*) FROM entry WHERE kind = 'applied' AND action IS NULL"));
+    /* A delete that was accepted and not answered is overtaken when the pod is gone. */
+    CLEANUP_FREE char *doubtful = xstrdup(sql(scene, "SELECT count(*) FROM entry WHERE kind = 'overtaken'"));
+    long accepted = strtol(count, NULL, 10), known = strtol(applied, NULL, 10);
+    if (accepted < known || accepted > known + strtol(doubtful, NULL, 10))
+        fail_msg("%ld writes were accepted, %ld are applied", accepted, known);
+}
+
+static void assert_nothing_is_open(struct scene *scene)
+{
+    assert_string_equal(sql(scene, "SELECT count(*) FROM open_step"), "0");
+    assert_string_equal(sql(scene, "SELECT count(*) FROM open_wait"), "0");
+    assert_string_equal(sql(scene, "SELECT count(*) FROM operation WHERE ended_us IS NULL"), "0");
+}
+
+/* --- stories -------------------------------------------------------------------------------------------- */
+
+static void a_set_is_created_and_rolled(void **state)
+{
+    struct scene *scene = *state;
+    create_set(scene, 5, 2, "mysql:8.0");
+    start(scene);
+    wait_for(scene, "Idle", "mysql:8.0", 5, 60 * US_PER_S);
+    assert_restarts(scene, 5, 0);
+    set_image(scene, "mysql:8.1");
+    wait_for(scene, "Completed", "mysql:8.1", 5, 120 * US_PER_S);
+    assert_restarts(scene, 5, 1);
+    pass(scene, US_PER_S);
+    assert_history_agrees(scene);
+    assert_nothing_is_open(scene);
+    assert_string_equal(
+        sql(scene, "SELECT group_concat(kind || ' ' || outcome, ', ') FROM operation WHERE kind = 'rollout'"),
+        "rollout completed");
+}
+
+static void with_nothing_changed_nothing_is_written(void **state)
+{
+    struct scene *scene = *state;
+    create_set(scene, 3, 1, "mysql:8.0");
+    start(scene);
+    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    pass(scene, 5 * US_PER_S);
+    uint64_t before = kubesim_count(sim_server_kubesim(scene->server)).writes;
+    pass(scene, 600 * US_PER_S);
+    assert_int_equal(kubesim_count(sim_server_kubesim(scene->server)).writes, before);
+    /* Also not by a restart. */
+    stop_program(scene, &scene->program);
+    start(scene);
+    pass(scene, 60 * US_PER_S);
+    assert_int_equal(kubesim_count(sim_server_kubesim(scene->server)).writes, before);
+}
+
+/* One rollout with a kill at a moment of its own; returns false when the rollout was over before. */
+static bool roll_with_a_kill_after(int64_t kill_us, const char *faults)
+{
+    void *state = NULL;
+    setup(&state);
+    struct scene *scene = state;
+    create_set(scene, 3, 2, "mysql:8.0");
+    start(scene);
+    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    if (faults)
+        assert_int_equal(kubesim_fault_add(sim_server_kubesim(scene->server), faults, NULL), 0);
+    set_image(scene, "mysql:8.1");
+    pass(scene, kill_us);
+    bool over = set_has(scene, "Completed", "mysql:8.1", 3);
+    kill_program(&scene->program);
+    pass(scene, 20 * US_PER_MS);
+    start(scene);
+    wait_for(scene, "Completed", "mysql:8.1", 3, 240 * US_PER_S);
+    assert_restarts(scene, 3, 1);
+    pass(scene, 20 * US_PER_S);
+    assert_history_agrees(scene);
+    assert_nothing_is_open(scene);
+    teardown(&state);
+    return !over;
+}
+
+/* Around the moments where something is sent: every half millisecond at the start, then coarser. */
+static void killed_at_any_moment_it_finishes_and_nothing_is_done_twice(void **state)
+{
+    (void)state;
+    int kills = 0;
+    for (int64_t at_us = 0; at_us < 20 * US_PER_MS; at_us += 500)
+        kills += roll_with_a_kill_after(at_us, NULL);
+    for (int64_t at_us = 20 * US_PER_MS; at_us < 500 * US_PER_MS; at_us += 7 * US_PER_MS + 300)
+        kills += roll_with_a_kill_after(at_us, NULL);
+    for (int64_t at_us = 10 * US_PER_S; at_us < 12 * US_PER_S; at_us += 23 * US_PER_MS)
+        kills += roll_with_a_kill_after(at_us, NULL);
+    print_message("    %d kills\n", kills);
+    assert_true(kills > 100);
+}
+
+static const char *const fault_specs[] = {
+    "lost,verb=patch,resource=pods,times=2",
+    "lost,verb=patch,resource=pods/status,times=3",
+    "lost,verb=patch,resource=neosets/status,times=2",
+    "lost,verb=create,resource=controllerrevisions",
+    "drop,verb=patch,resource=pods,times=2",
+    "late=3s,verb=patch,resource=pods",
+    "late=12s,verb=patch,resource=pods",
+    "late=3s,verb=patch,resource=pods/status,nth=2",
+    "late=3s,verb=patch,resource=neosets/status",
+    "409,verb=patch,resource=pods,times=2",
+    "429,retry=2,verb=patch,resource=pods,times=2",
+    "429,retry=2,times=5",
+    "500,verb=patch,resource=pods,times=2",
+    "503,verb=patch,resource=pods/status,times=4",
+    "slow=4s,verb=patch,resource=pods",
+    "cut=3,resource=pods;freeze=5,resource=neosets",
+    "gone,resource=pods",
+};
+
+static void whatever_becomes_of_answers_it_finishes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(fault_specs); i++) {
+        print_message("    %s\n", fault_specs[i]);
+        (void)roll_with_a_kill_after(40 * US_PER_S, fault_specs[i]);
+    }
+}
+
+static void whatever_becomes_of_answers_and_killed_in_between_it_finishes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(fault_specs); i++)
+        for (int64_t at_us = 3 * US_PER_MS; at_us < 200 * US_PER_MS; at_us += 29 * US_PER_MS)
+            (void)roll_with_a_kill_after(at_us, fault_specs[i]);
+}
+
+static void a_set_that_is_deleted_in_mid_rollout_leaves_nothing_open(void **state)
+{
+    struct scene *scene = *state;
+    create_set(scene, 3, 1, "mysql:8.0");
+    start(scene);
+    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    set_image(scene, "mysql:8.1");
+    pass(scene, 120 * US_PER_MS);
+    assert_int_equal(sim_server_ask(scene->server, "DELETE", SET_PATH, NULL, NULL, NULL), 200);
+    pass(scene, 60 * US_PER_S);
+    assert_nothing_is_open(scene);
+    assert_history_agrees(scene);
+}
+
+static void of_two_controllers_one_writes(void **state)
+{
+    struct scene *scene = *state;
+    scene->with_lease = true;
+    create_set(scene, 3, 1, "mysql:8.0");
+    start(scene);
+    pass(scene, US_PER_S);
+    struct program second;
+    CLEANUP_FREE char *path = xasprintf("%s/second.db", scene->files.folder);
+    start_program(scene, &second, path, "pod-1");
+    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    assert_string_equal(journal_fixture_sql(path, "SELECT count(*) FROM entry WHERE kind = 'intent'"), "0");
+    /* The first one goes; the second one waits its lease out, and one horizon: another journal wrote before.
+     */
+    kill_program(&scene->program);
+    set_image(scene, "mysql:8.1");
+    pass(scene, 25 * US_PER_S);
+    assert_string_equal(journal_fixture_sql(path, "SELECT count(*) FROM entry WHERE kind = 'intent'"), "0");
+    wait_for(scene, "Completed", "mysql:8.1", 3, 120 * US_PER_S);
+    assert_restarts(scene, 3, 1);
+    CLEANUP_JSON cJSON *lease = sim_server_get(scene->server, LEASE_PATH);
+    assert_true(str_starts_with(json_path_str(lease, "spec", "holderIdentity", NULL), "pod-1_"));
+    assert_string_equal(journal_fixture_sql(path, "SELECT reason FROM entry WHERE kind = 'note'"),
+                        "the journal was replaced: the lease names another journal");
+    kill_program(&second);
+}
+
+static void a_restart_need_not_wait_for_its_own_lease(void **state)
+{
+    struct scene *scene = *state;
+    scene->with_lease = true;
+    create_set(scene, 1, 1, "mysql:8.0");
+    start(scene);
+    wait_for(scene, "Idle", "mysql:8.0", 1, 60 * US_PER_S);
+    kill_program(&scene->program);
+    set_image(scene, "mysql:8.1");
+    start(scene);
+    pass(scene, 100 * US_PER_MS);
+    assert_string_equal(
+        sql(scene,
+            "SELECT count(*) > 0 FROM entry WHERE kind = 'intent' AND run = (SELECT max(run) FROM entry)"),
+        "1");
+}
+
+static void a_stolen_lease_stops_the_writes(void **state)
+{
+    struct scene *scene = *state;
+    scene->with_lease = true;
+    create_set(scene, 3, 1, "mysql:8.0");
+    start(scene);
+    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    assert_int_equal(sim_server_ask(scene->server, "PATCH", LEASE_PATH, "application/merge-patch+json",
+                                    "{\"spec\":{\"holderIdentity\":\"thief\"}}", NULL),
+                     200);
+    pass(scene, 6 * US_PER_S);
+    size_t before = sim_server_write_count(scene->server);
+    set_image(scene, "mysql:8.1");
+    pass(scene, 20 * US_PER_S);
+    assert_int_equal(sim_server_write_count(scene->server), before + 1); /* the person's own */
+    /* The thief never renews. */
+    wait_for(scene, "Completed", "mysql:8.1", 3, 120 * US_PER_S);
+}
+
+static void copy_file(const char *from, const char *to)
+{
+    FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+    assert_non_null(in);
+    assert_non_null(out);
+    char bytes[65536];
+    size_t length = 0;
+    while ((length = fread(bytes, 1, sizeof(bytes), in)) > 0)
+        assert_int_equal(fwrite(bytes, 1, length, out), length);
+    fclose(in);
+    fclose(out);
+}
+
+static void a_journal_that_went_back_is_not_believed(void **state)
+{
+    struct scene *scene = *state;
+    scene->with_lease = true;
+    create_set(scene, 3, 1, "mysql:8.0");
+    start(scene);
+    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    stop_program(scene, &scene->program);
+    CLEANUP_FREE char *backup = xasprintf("%s/backup.db", scene->files.folder);
+    copy_file(scene->files.path, backup);
+    start(scene);
+    set_image(scene, "mysql:8.1");
+    wait_for(scene, "Completed", "mysql:8.1", 3, 120 * US_PER_S);
+    stop_program(scene, &scene->program);
+    CLEANUP_FREE char *log = xasprintf("%s-wal", scene->files.path);
+    unlink(log);
+    copy_file(backup, scene->files.path);
+    start(scene);
+    set_image(scene, "mysql:8.2");
+    wait_for(scene, "Completed", "mysql:8.2", 3, 120 * US_PER_S);
+    assert_string_equal(sql(scene, "SELECT reason FROM entry WHERE kind = 'note'"),
+                        "the journal went back: the lease names a later entry");
+    CLEANUP_BUF struct buf metrics = BUF_INIT(1 << 20);
+    controller_write_metrics(scene->program.controller, &metrics);
+    assert_non_null(strstr(buf_text(&metrics), "neoset_journal_went_back 1"));
+    assert_restarts(scene, 3, 2);
+}
+
+static void sigterm_finishes_what_is_under_way_and_gives_the_lease_back(void **state)
+{
+    struct scene *scene = *state;
+    scene->with_lease = true;
+    create_set(scene, 3, 1, "mysql:8.0");
+    start(scene);
+    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    set_image(scene, "mysql:8.1");
+    pass(scene, 10 * US_PER_S + 300 * US_PER_MS);
+    stop_program(scene, &scene->program);
+    CLEANUP_JSON cJSON *lease = sim_server_get(scene->server, LEASE_PATH);
+    assert_string_equal(json_path_str(lease, "spec", "holderIdentity", NULL), "");
+    assert_string_equal(sql(scene, "SELECT count(*) FROM open_step"), "0");
+    assert_string_equal(sql(scene, "SELECT reason FROM entry WHERE kind = 'stop'"), "stopped as asked");
+    start(scene);
+    wait_for(scene, "Completed", "mysql:8.1", 3, 120 * US_PER_S);
+    assert_restarts(scene, 3, 1);
+    pass(scene, US_PER_S);
+    assert_history_agrees(scene);
+}
+
+static void once_ends_when_everything_is_as_it_should_be(void **state)
+{
+    struct scene *scene = *state;
+    scene->once = true;
+    create_set(scene, 3, 1, "mysql:8.0");
+    start(scene);
+    pass(scene, 60 * US_PER_S);
+    assert_int_equal(scene->program.ended, 1);
+    assert_int_equal(scene->program.exit_code, 0);
+    assert_true(set_has(scene, "Idle", "mysql:8.0", 3));
+}
+
+static void without_the_definition_it_says_so_and_waits(void **state)
+{
+    struct scene *scene = *state;
+    assert_int_equal(
+        sim_server_ask(scene->server, "DELETE",
+                       "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/neosets.apps.neo.io", NULL,
+                       NULL, NULL),
+        200);
+    pass(scene, US_PER_S);
+    start(scene);
+    pass(scene, 5 * US_PER_S);
+    assert_non_null(strstr(scene->program.said, "definition"));
+    const char *why = NULL;
+    assert_false(controller_is_ready(scene->program.controller, &why));
+    assert_non_null(strstr(why, "definition"));
+    sim_server_apply_file(scene->server, "deploy/crd.yaml");
+    create_set(scene, 1, 1, "mysql:8.0");
+    wait_for(scene, "Idle", "mysql:8.0", 1, 120 * US_PER_S);
+    assert_true(controller_is_ready(scene->program.controller, &why));
+}
+
+static int64_t stuck(void *context)
+{
+    (void)context;
+    return 60 * US_PER_S;
+}
+
+static void a_stuck_disk_lets_the_lease_go_and_comes_back(void **state)
+{
+    struct scene *scene = *state;
+    scene->with_lease = true;
+    create_set(scene, 3, 1, "mysql:8.0");
+    start(scene);
+    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    pass(scene, 10 * US_PER_S);
+    env_sim_on_work(scene->program.env, stuck, NULL);
+    set_image(scene, "mysql:8.1");
+    pass(scene, 7 * US_PER_S);
+    const char *why = NULL;
+    assert_false(controller_is_ready(scene->program.controller, &why));
+    env_sim_on_work(scene->program.env, NULL, NULL);
+    pass(scene, 13 * US_PER_S);
+    CLEANUP_JSON cJSON *lease = sim_server_get(scene->server, LEASE_PATH);
+    assert_string_equal(json_path_str(lease, "spec", "holderIdentity", NULL), "");
+    wait_for(scene, "Completed", "mysql:8.1", 3, 180 * US_PER_S);
+    assert_restarts(scene, 3, 1);
+    assert_true(controller_is_ready(scene->program.controller, &why));
+    pass(scene, US_PER_S);
+    assert_history_agrees(scene);
+}
+
+static void scaling_ends_its_operations(void **state)
+{
+    struct scene *scene = *state;
+    create_set(scene, 3, 1, "mysql:8.0");
+    start(scene);
+    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    patch_set(scene, "{\"spec\":{\"replicas\":5}}");
+    pass(scene, 10 * US_PER_S);
+    patch_set(scene, "{\"spec\":{\"replicas\":2}}");
+    pass(scene, 60 * US_PER_S);
+    assert_true(set_has(scene, "Idle", "mysql:8.0", 2));
+    assert_nothing_is_open(scene);
+    assert_history_agrees(scene);
+}
+
+#define scene_test(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+
+int main(void)
+{
+    /* Hundreds of journals: what the disk really keeps does not matter here. */
+    if (access("/dev/shm", W_OK) == 0)
+        setenv("TMPDIR", "/dev/shm", 0);
+    const struct CMUnitTest tests[] = {
+        scene_test(a_set_is_created_and_rolled),
+        scene_test(with_nothing_changed_nothing_is_written),
+        cmocka_unit_test(killed_at_any_moment_it_finishes_and_nothing_is_done_twice),
+        cmocka_unit_test(whatever_becomes_of_answers_it_finishes),
+        cmocka_unit_test(whatever_becomes_of_answers_and_killed_in_between_it_finishes),
+        scene_test(a_set_that_is_deleted_in_mid_rollout_leaves_nothing_open),
+        scene_test(of_two_controllers_one_writes),
+        scene_test(a_restart_need_not_wait_for_its_own_lease),
+        scene_test(a_stolen_lease_stops_the_writes),
+        scene_test(a_journal_that_went_back_is_not_believed),
+        scene_test(sigterm_finishes_what_is_under_way_and_gives_the_lease_back),
+        scene_test(once_ends_when_everything_is_as_it_should_be),
+        scene_test(without_the_definition_it_says_so_and_waits),
+        scene_test(a_stuck_disk_lets_the_lease_go_and_comes_back),
+        scene_test(scaling_ends_its_operations),
+    };
+    return cmocka_run_group_tests_name("controller", tests, NULL, NULL);
+}
