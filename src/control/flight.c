@@ -154,6 +154,7 @@ static void write_done(void *context, const struct kube_answer *answer)
     struct flight *flight = context;
     struct gateway *gateway = flight->gateway;
     flight->call = NULL;
+    flight_set_under_way(flight, false);
     end_at_answer_edge(flight);
     if (answer->outcome != KUBE_NOT_SENT)
         CRASH_POINT(gateway->options.env, "outcome", step_kind_info(flight->kind)->text);
@@ -180,6 +181,7 @@ static void is_durable(void *context)
         flight_hand_over(flight, may_leave, write_done);
         return;
     }
+    flight_set_under_way(flight, false);
     if (flight->unknowns == 0) {
         flight_close(flight, JOURNAL_NOT_SENT, 0, NULL, flight->last_summary);
     } else {
@@ -191,6 +193,7 @@ static void is_durable(void *context)
 void flight_send_when_durable(struct flight *flight, int64_t seq)
 {
     PRE(flight->state == FLIGHT_INTENT || flight->state == FLIGHT_UNKNOWN);
+    flight_set_under_way(flight, true);
     journal_when_durable(flight->gateway->options.journal, seq, is_durable, flight);
 }
 

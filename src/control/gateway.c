@@ -86,6 +86,7 @@ static void flight_unlink(struct flight *flight)
     DL_DELETE(gateway->flights, flight);
     if (flight->kind != STEP_BLOCK)
         HASH_DELETE(hh, gateway->by_object, flight);
+    flight_set_under_way(flight, false);
     leave_workload(flight);
 }
 
@@ -114,6 +115,17 @@ static void flight_release(struct flight *flight)
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
         free(texts[i]);
     free(flight);
+}
+
+void flight_set_under_way(struct flight *flight, bool under_way)
+{
+    flight->gateway->under_way += (int)under_way - (int)flight->under_way;
+    flight->under_way = under_way;
+}
+
+bool gateway_is_busy(const struct gateway *gateway)
+{
+    return gateway->under_way >= UNDER_WAY_MAX;
 }
 
 /* --- life ----------------------------------------------------------------------------------------------- */
@@ -312,7 +324,7 @@ static int submit(struct gateway *gateway, const struct step_request *request, s
     struct flight *open = find(gateway, request->resource, request->namespace, request->name);
     if (open)
         return submit_again(open, request, done, context);
-    if (!gateway_may_send(gateway))
+    if (!gateway_may_send(gateway) || gateway_is_busy(gateway))
         return -ERROR_REFUSED;
     /* Open in the journal and not taken up: recovery has not been here yet, or could not read it. */
     if (journal_open_step_on(gateway->options.journal, kube_resource_info(request->resource)->kind,

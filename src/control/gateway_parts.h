@@ -65,6 +65,7 @@ struct flight {
     bool lowers_availability;
 
     int unknowns;          /* `unknown` entries; the attempt under way is this + 1 */
+    bool under_way;        /* counted as such: from its intent to the answer */
     bool left;             /* the attempt under way may have left */
     bool unanswered;       /* some attempt may have left and nobody knows what became of it */
     int64_t left_boot_us;  /* the last moment an attempt may have left */
@@ -111,6 +112,7 @@ struct gateway {
     struct workload *workloads;
     struct closed_key *closed_keys;
     struct pending_end *pending_ends;
+    int under_way;        /* flights between intent and answer */
     int64_t made_boot_us; /* no attempt of an ended run left after this */
     int64_t hold_until_boot_us;
     unsigned not_sent_in_a_row;
@@ -134,6 +136,9 @@ struct gateway {
 /* What is undecided for so long, or was read in vain so often, is shown as parked. */
 #define PARK_AFTER_US (60 * US_PER_S)
 enum { PARK_AFTER_READS = 5 };
+/* Steps under way at a time: so many that 8 connections never run dry, so few that the last one is answered within a
+ * second by a server that takes 30 ms for each. */
+enum { UNDER_WAY_MAX = 256 };
 
 /* gateway.c */
 struct flight *flight_make(struct gateway *gateway, enum step_kind kind, enum kube_resource resource,
@@ -156,6 +161,8 @@ char *gateway_object_key(enum kube_resource resource, const char *namespace, con
 /* Appends the intent (the bytes are in flight->body already or made here) and waits for it to be durable. */
 void flight_append_intent(struct flight *flight, const struct step_request *request);
 
+/* It counts as under way, or not any more. */
+void flight_set_under_way(struct flight *flight, bool under_way);
 /* Checks the preconditions in the very bytes and gives them to the transport. */
 void flight_hand_over(struct flight *flight, bool (*before_send)(void *context), kube_done *done);
 

@@ -41,8 +41,11 @@ void gateway_observe_key(struct gateway *gateway, const char *key)
 
 void gateway_forget_closed(struct gateway *gateway)
 {
-    struct closed_key *closed = NULL, *next = NULL;
-    HASH_ITER (hh, gateway->closed_keys, closed, next) {
-        forget(gateway, closed);
+    struct closed_key *closed = gateway->closed_keys, *next = NULL;
+    HASH_CLEAR(hh, gateway->closed_keys);
+    for (; closed; closed = next) {
+        next = closed->hh.next;
+        free(closed->key);
+        free(closed);
     }
 }

@@ -8,6 +8,7 @@ struct loop {
     struct env *env;
     struct journal *journal;
     loop_handle *handle;
+    bool (*has_room)(void *context); /* NULL: always */
     void *context;
     struct queue *queue;
     struct env_timer *timer;
@@ -37,10 +38,15 @@ void loop_free(struct loop *loop)
     free(loop);
 }
 
+static bool has_room(const struct loop *loop)
+{
+    return !loop->has_room || loop->has_room(loop->context);
+}
+
 static void set_timer(struct loop *loop)
 {
     int64_t next_us = queue_next_us(loop->queue);
-    if (loop->in_turn || (loop->timer && loop->timer_due_us <= next_us))
+    if (loop->in_turn || (loop->timer && loop->timer_due_us <= next_us) || !has_room(loop))
         return;
     env_timer_cancel(loop->env, &loop->timer);
     if (next_us == INT64_MAX)
@@ -61,7 +67,10 @@ static void run_turn(void *context)
     while (count < TURN_KEYS_MAX && (due[count] = queue_take_due(loop->queue, now_us)) != NULL)
         count++;
     for (size_t i = 0; i < count; i++) {
-        loop->handle(loop->context, due[i]);
+        if (has_room(loop))
+            loop->handle(loop->context, due[i]);
+        else
+            queue_add(loop->queue, due[i], now_us);
         free(due[i]);
     }
     journal_commit(loop->journal);
@@ -88,4 +97,14 @@ void loop_forget(struct loop *loop, const char *key)
 size_t loop_waiting(const struct loop *loop)
 {
     return queue_count(loop->queue);
+}
+
+void loop_set_room(struct loop *loop, bool (*room)(void *context))
+{
+    loop->has_room = room;
+}
+
+void loop_go_on(struct loop *loop)
+{
+    set_timer(loop);
 }

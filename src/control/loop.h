@@ -20,4 +20,8 @@ void loop_wake(struct loop *loop, const char *key);
 /* Due at boot_us (or earlier, if anybody wants that). */
 void loop_wake_at(struct loop *loop, const char *key, int64_t boot_us);
 void loop_forget(struct loop *loop, const char *key);
+/* Asked before each key: false leaves it and all others in the queue, until loop_go_on(). */
+void loop_set_room(struct loop *loop, bool (*has_room)(void *context));
+/* There may be room again. */
+void loop_go_on(struct loop *loop);
 size_t loop_waiting(const struct loop *loop);

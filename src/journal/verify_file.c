@@ -22,29 +22,35 @@ struct schema_visit {
     struct schema_item *expected;
 };
 
-static void collect(struct schema_item **items, sqlite3_stmt *statement)
+static bool collect(struct schema_item **items, sqlite3_stmt *statement)
 {
+    const char *name = (const char *)sqlite3_column_text(statement, 0);
+    const char *sql = (const char *)sqlite3_column_text(statement, 1);
+    if (!name || !sql)
+        return false;
     struct schema_item *item = xcalloc(1, sizeof(*item));
-    item->name = xstrdup((const char *)sqlite3_column_text(statement, 0));
-    item->sql = xstrdup_or_null((const char *)sqlite3_column_text(statement, 1));
+    item->name = xstrdup(name);
+    item->sql = xstrdup(sql);
     HASH_ADD_KEYPTR(hh, *items, item->name, strlen(item->name), item);
+    return true;
 }
 
-/* What the migrations up to this version make. */
-static bool expected_schema(int user_version, struct schema_item **ret)
+/* What the migrations up to this version make. A SQLite result code. */
+static int expected_schema(int user_version, struct schema_item **ret)
 {
     struct migrations migrations = migrations_embedded();
     sqlite3 *db = NULL;
     sqlite3_stmt *statement = NULL;
-    bool done = user_version <= migrations.count && sqlite3_open(":memory:", &db) == SQLITE_OK;
-    for (int i = 0; done && i < user_version; i++)
-        done = sqlite3_exec(db, migrations.sql[i], NULL, NULL, NULL) == SQLITE_OK;
-    if (done && sqlite3_prepare_v2(db, schema_query, -1, &statement, NULL) == SQLITE_OK)
-        while (sqlite3_step(statement) == SQLITE_ROW)
-            collect(ret, statement);
+    int code = sqlite3_open(":memory:", &db);
+    for (int i = 0; code == SQLITE_OK && i < user_version; i++)
+        code = sqlite3_exec(db, migrations.sql[i], NULL, NULL, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_prepare_v2(db, schema_query, -1, &statement, NULL);
+    while (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW)
+        code = collect(ret, statement) ? SQLITE_OK : SQLITE_NOMEM;
     sqlite3_finalize(statement);
     sqlite3_close(db);
-    return done;
+    return code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
 static void visit_item(void *context, sqlite3_stmt *statement)
@@ -64,20 +70,30 @@ static void visit_item(void *context, sqlite3_stmt *statement)
         item->found = true;
 }
 
+static int compare_schema(struct verifier *verifier, struct schema_visit *visit, int version,
+                          struct error **err)
+{
+    int code = expected_schema(version, &visit->expected);
+    if (code != SQLITE_OK)
+        return error_set(err, ERROR_FAILED, "the schema to compare with cannot be made: %s",
+                         sqlite3_errstr(code));
+    struct query query = QUERY_INIT;
+    query_add(&query, schema_query);
+    int result = query_run(verifier->reader, &query, visit_item, visit, err);
+    query_done(&query);
+    return result;
+}
+
 int verify_schema(struct verifier *verifier, struct error **err)
 {
     struct schema_visit visit = {.verifier = verifier};
     int version = verifier->reader->meta.user_version;
-    int result = 0;
-    if (expected_schema(version, &visit.expected)) {
-        struct query query = QUERY_INIT;
-        query_add(&query, schema_query);
-        result = query_run(verifier->reader, &query, visit_item, &visit, err);
-        query_done(&query);
-    } else {
+    if (version > migrations_embedded().count) {
         verify_remark(verifier, 0, "schema %d is newer than this program: its tables were not compared",
                       version);
+        return 0;
     }
+    int result = compare_schema(verifier, &visit, version, err);
     struct schema_item *item = NULL;
     struct schema_item *next = NULL;
     HASH_ITER (hh, visit.expected, item, next) {

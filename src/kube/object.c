@@ -20,6 +20,8 @@ static int escaped_code(const char *at, size_t left)
     return code;
 }
 
+static const char replacement[6] = {'\\', 'u', 'f', 'f', 'f', 'd'};
+
 /* Writes U+FFFD over an escape that stands for no character. Returns how many bytes are done. */
 static size_t tame_escape(char *at, size_t left)
 {
@@ -29,7 +31,7 @@ static size_t tame_escape(char *at, size_t left)
     if (low >= 0xDC00 && low <= 0xDFFF)
         return 12;
     if (code == 0 || (code >= 0xD800 && code <= 0xDFFF))
-        memcpy(at, "\\ufffd", 6);
+        memcpy(at, replacement, sizeof(replacement));
     return 2;
 }
 
@@ -62,7 +64,8 @@ static void tame(char *text, size_t length)
         at++;
         if ((byte == '}' || byte == ']') && depth-- == JSON_DEPTH_MAX + 1) {
             memset(text + too_deep, ' ', at - too_deep);
-            memcpy(text + too_deep, "\"\"", 2);
+            text[too_deep] = '"';
+            text[too_deep + 1] = '"';
         }
     }
 }

@@ -430,6 +430,12 @@ static void gateway_wakes(void *context, enum kube_resource resource, const char
     loop_wake(controller->loop, key);
 }
 
+static bool gateway_has_room(void *context)
+{
+    const struct controller *controller = context;
+    return !gateway_is_busy(controller->gateway);
+}
+
 static void gateway_resumes(void *context)
 {
     controller_wake_all(context);
@@ -463,6 +469,7 @@ struct controller *controller_start(const struct controller_options *options)
                                                                  .wake = gateway_wakes,
                                                                  .context = controller});
     controller->loop = loop_make(options->env, options->journal, controller_handle, controller);
+    loop_set_room(controller->loop, gateway_has_room);
     controller->store = store_make(group_changed, group_dropped, controller);
     journal_on_health(options->journal, health_changed, controller);
     start_watches(controller);

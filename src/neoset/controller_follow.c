@@ -332,8 +332,11 @@ void follow_set_gone(struct controller *controller, struct set_group *group)
     struct turn *turn = controller_turn_of(group);
     gateway_settle_unwanted(controller->gateway, KUBE_NEOSET, group->namespace, group->name);
     look_for_waits(controller, group);
-    while (turn->waits)
-        end_wait(controller, group, turn->waits, "dropped");
+    struct known_wait *known = NULL, *next = NULL;
+    DL_FOREACH_SAFE(turn->waits, known, next)
+    {
+        end_wait(controller, group, known, "dropped");
+    }
     struct end_search search = {.group = group};
     journal_open_operations_each(controller->journal, take_open_operation, &search);
     for (size_t i = 0; i < search.count; i++)
@@ -463,10 +466,16 @@ void turn_free(struct turn *turn)
 {
     if (!turn)
         return;
-    while (turn->after)
-        after_event_free(turn, turn->after);
-    while (turn->waits)
-        known_wait_free(turn, turn->waits);
+    struct after_event *after = NULL, *next_after = NULL;
+    DL_FOREACH_SAFE(turn->after, after, next_after)
+    {
+        after_event_free(turn, after);
+    }
+    struct known_wait *known = NULL, *next_known = NULL;
+    DL_FOREACH_SAFE(turn->waits, known, next_known)
+    {
+        known_wait_free(turn, known);
+    }
     for (size_t i = 0; i < turn->said_count; i++)
         free(turn->said[i]);
     free(turn->said);

@@ -304,6 +304,13 @@ static void link_owner(struct store *store, struct revision_slot *slot)
     owner->items[owner->count++] = slot;
 }
 
+static void owner_free(struct owner_slot *owner)
+{
+    free(owner->items);
+    free(owner->uid);
+    free(owner);
+}
+
 static void unlink_owner(struct store *store, const struct revision_slot *slot)
 {
     struct owner_slot *owner = find_owner(store, slot->fact->owner_uid);
@@ -314,9 +321,7 @@ static void unlink_owner(struct store *store, const struct revision_slot *slot)
     if (owner->count > 0)
         return;
     HASH_DEL(store->owners, owner);
-    free(owner->items);
-    free(owner->uid);
-    free(owner);
+    owner_free(owner);
 }
 
 static struct revision_slot *find_revision(const struct store *store, const char *namespace, const char *name)
@@ -508,26 +513,49 @@ struct store *store_make(void (*changed)(void *context, struct set_group *group)
     return store;
 }
 
+static void free_groups(struct store *store)
+{
+    struct set_group *group = store->groups, *next = NULL;
+    HASH_CLEAR(hh, store->groups);
+    for (; group; group = next) {
+        next = group->hh.next;
+        group_free(store, group);
+    }
+}
+
+static void free_claims(struct store *store)
+{
+    struct claim_slot *slot = store->claims, *next = NULL;
+    HASH_CLEAR(hh, store->claims);
+    for (; slot; slot = next) {
+        next = slot->hh.next;
+        claim_slot_free(slot);
+    }
+}
+
+static void free_revisions(struct store *store)
+{
+    struct owner_slot *owner = store->owners, *next_owner = NULL;
+    HASH_CLEAR(hh, store->owners);
+    for (; owner; owner = next_owner) {
+        next_owner = owner->hh.next;
+        owner_free(owner);
+    }
+    struct revision_slot *slot = store->revisions, *next = NULL;
+    HASH_CLEAR(hh, store->revisions);
+    for (; slot; slot = next) {
+        next = slot->hh.next;
+        revision_slot_free(slot);
+    }
+}
+
 void store_free(struct store *store)
 {
     if (!store)
         return;
-    struct set_group *group = NULL, *next_group = NULL;
-    HASH_ITER (hh, store->groups, group, next_group) {
-        HASH_DEL(store->groups, group);
-        group_free(store, group);
-    }
-    struct claim_slot *claim = NULL, *next_claim = NULL;
-    HASH_ITER (hh, store->claims, claim, next_claim) {
-        HASH_DEL(store->claims, claim);
-        claim_slot_free(claim);
-    }
-    struct revision_slot *revision = NULL, *next_revision = NULL;
-    HASH_ITER (hh, store->revisions, revision, next_revision) {
-        HASH_DEL(store->revisions, revision);
-        unlink_owner(store, revision);
-        revision_slot_free(revision);
-    }
+    free_groups(store);
+    free_claims(store);
+    free_revisions(store);
     intern_free(store->pool);
     free(store);
 }

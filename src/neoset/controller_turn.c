@@ -118,7 +118,10 @@ static void submit_step(struct controller *controller, struct set_group *group,
                                .name = xstrdup(step->name),
                                .fingerprint = xstrdup_or_null(step->fingerprint)};
     CLEANUP_FREE char *reason = xasprintf("%s", step->reason ? step->reason : step->name);
+    bool is_busy = gateway_is_busy(controller->gateway);
     int result = gateway_submit(controller->gateway, step, controller_step_done, controller);
+    if (result == -ERROR_REFUSED && is_busy)
+        loop_wake(controller->loop, group->key); /* planned anew when there is room */
     if (result == 0) {
         struct step_request said = {.operation_resource = KUBE_NEOSET,
                                     .operation_namespace = group->namespace,
@@ -237,6 +240,7 @@ void controller_step_done(void *context, const struct step_outcome *outcome)
     if (group && group->memory)
         neoset_note_outcome(group->memory, outcome, env_boot_us(controller->env));
     take_outcome_object(controller, group, outcome);
+    loop_go_on(controller->loop);
     group = of->name ? store_find_group(controller->store, of->namespace, of->name) : NULL;
     if (!group)
         return;

@@ -207,8 +207,9 @@ void plan_decide(struct plan *plan)
     }
     name_images(plan);
     plan->complete = next->present && is_complete(plan, next->target);
-    plan->active = next->present &&
-                   (has_strays(plan) || (next->stable_proven && !str_equal(next->stable, next->target)));
+    /* Going back to stable is over when every pod that had left it is proven to be back. */
+    bool elsewhere = next->stable_proven && (!str_equal(next->stable, next->target) || next->left.count > 0);
+    plan->active = next->present && (has_strays(plan) || elsewhere);
     plan->canary_due = next->present && next->stable_proven && !str_equal(next->stable, next->target) &&
                        next->done.count == 0;
 }

@@ -60,7 +60,8 @@ static int read_budget(struct neoset_fact *fact, const cJSON *strategy, int repl
     if (cJSON_IsString(node)) {
         const char *text = node->valuestring;
         size_t digits = strspn(text, "0123456789");
-        int percent = digits >= 1 && digits <= 3 && str_equal(text + digits, "%") ? atoi(text) : 0;
+        bool is_percent = digits >= 1 && digits <= 3 && str_equal(text + digits, "%");
+        long percent = is_percent ? strtol(text, NULL, 10) : 0;
         if (percent >= 1 && percent <= 100)
             return (int)MAX((int64_t)replicas * percent / 100, 1);
     }
@@ -172,7 +173,7 @@ static void read_claim_templates(struct neoset_fact *fact, const cJSON *spec)
 {
     const cJSON *templates = json_get(spec, "volumeClaimTemplates");
     size_t count = cJSON_IsArray(templates) ? (size_t)cJSON_GetArraySize(templates) : 0;
-    fact->claim_templates = count ? xcalloc(count, sizeof(*fact->claim_templates)) : NULL;
+    fact->claim_templates = xcalloc(count + 1, sizeof(*fact->claim_templates));
     const cJSON *template = NULL;
     cJSON_ArrayForEach (template, templates) {
         const char *name = json_path_str(template, "metadata", "name", NULL);

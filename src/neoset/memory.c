@@ -174,14 +174,14 @@ static void start_pod(struct pod_observation *seen, const struct pod_fact *pod, 
 
 static struct container_observation *ensure_container(struct pod_observation *seen, const char *name)
 {
-    struct container_observation *found =
-        (struct container_observation *)(uintptr_t)pod_observation_container(seen, name);
-    if (found)
-        return found;
+    uint64_t hash = text_hash64(name);
+    for (size_t i = 0; i < seen->container_count; i++)
+        if (seen->containers[i].name == hash)
+            return &seen->containers[i];
     seen->containers = xreallocarray(seen->containers, seen->container_count + 1, sizeof(*seen->containers));
-    found = &seen->containers[seen->container_count++];
-    *found = (struct container_observation){.name = text_hash64(name)};
-    return found;
+    struct container_observation *added = &seen->containers[seen->container_count++];
+    *added = (struct container_observation){.name = hash};
+    return added;
 }
 
 static void observe_containers(struct pod_observation *seen, const struct pod_fact *pod, int64_t boot_us)
@@ -255,10 +255,10 @@ void neoset_observe_time(struct neoset_memory *memory, const struct pod_fact *co
 
 /* --- refusals ------------------------------------------------------------------------------------------- */
 
-const struct refusal *neoset_memory_refusal(const struct neoset_memory *memory, enum kube_resource resource,
-                                            const char *name)
+static struct refusal *find_refusal(const struct neoset_memory *memory, enum kube_resource resource,
+                                    const char *name)
 {
-    const struct refusal *refusal = NULL;
+    struct refusal *refusal = NULL;
     LL_FOREACH (memory->refusals, refusal) {
         if (refusal->resource == resource && str_equal(refusal->name, name))
             return refusal;
@@ -266,35 +266,42 @@ const struct refusal *neoset_memory_refusal(const struct neoset_memory *memory, 
     return NULL;
 }
 
+const struct refusal *neoset_memory_refusal(const struct neoset_memory *memory, enum kube_resource resource,
+                                            const char *name)
+{
+    return find_refusal(memory, resource, name);
+}
+
 const struct refusal *neoset_memory_refusals(const struct neoset_memory *memory)
 {
     return memory->refusals;
 }
 
-static void drop_refusal(struct neoset_memory *memory, enum kube_resource resource, const char *name)
+static void drop_refusal(struct neoset_memory *memory, struct refusal *refusal)
 {
-    struct refusal *refusal = (struct refusal *)(uintptr_t)neoset_memory_refusal(memory, resource, name);
-    if (!refusal)
-        return;
     LL_DELETE(memory->refusals, refusal);
     memory->refusal_count--;
     free_refusal(refusal);
 }
 
+static struct refusal *add_refusal(struct neoset_memory *memory, enum kube_resource resource,
+                                   const char *name)
+{
+    if (memory->refusal_count == REFUSALS_MAX)
+        drop_refusal(memory, memory->refusals); /* the oldest */
+    struct refusal *refusal = xcalloc(1, sizeof(*refusal));
+    refusal->name = xstrdup(name);
+    refusal->resource = resource;
+    LL_APPEND(memory->refusals, refusal);
+    memory->refusal_count++;
+    return refusal;
+}
+
 static void note_refusal(struct neoset_memory *memory, const struct step_outcome *outcome, int64_t boot_us)
 {
-    const char *name = outcome->target.name;
-    struct refusal *refusal =
-        (struct refusal *)(uintptr_t)neoset_memory_refusal(memory, outcome->target.resource, name);
-    if (!refusal) {
-        if (memory->refusal_count == REFUSALS_MAX)
-            drop_refusal(memory, memory->refusals->resource, memory->refusals->name);
-        refusal = xcalloc(1, sizeof(*refusal));
-        refusal->name = xstrdup(name);
-        refusal->resource = outcome->target.resource;
-        LL_APPEND(memory->refusals, refusal);
-        memory->refusal_count++;
-    }
+    struct refusal *refusal = find_refusal(memory, outcome->target.resource, outcome->target.name);
+    if (!refusal)
+        refusal = add_refusal(memory, outcome->target.resource, outcome->target.name);
     if (!str_equal(refusal->fingerprint, outcome->fingerprint))
         refusal->count = 0;
     refusal->kind = outcome->step_kind;
@@ -356,9 +363,9 @@ void neoset_note_outcome(struct neoset_memory *memory, const struct step_outcome
     if (outcome->kind != JOURNAL_APPLIED)
         return;
     /* Another kind of write that is accepted makes nothing good. */
-    const struct refusal *refusal = neoset_memory_refusal(memory, target->resource, target->name);
+    struct refusal *refusal = find_refusal(memory, target->resource, target->name);
     if (refusal && refusal->kind == outcome->step_kind)
-        drop_refusal(memory, target->resource, target->name);
+        drop_refusal(memory, refusal);
     size_t length = 0;
     int ordinal = 0;
     if (outcome->step_kind == STEP_DELETE && target->resource == KUBE_POD &&

@@ -131,7 +131,8 @@ static void set_broken(struct plan *plan, struct slot *slot)
 static void fill_slot(struct plan *plan, struct slot *slot)
 {
     const struct neoset_snapshot *at = plan->at;
-    CLEANUP_FREE char *name = slot_name(plan, slot);
+    CLEANUP_FREE char *missing = slot->pod ? NULL : slot_name(plan, slot);
+    const char *name = slot->pod ? slot->pod->name : missing;
     slot->is_open = at->open_step(at->context, KUBE_POD, name, &slot->open);
     plan->pod_write_open = plan->pod_write_open || slot->is_open;
     const struct pod_fact *pod = slot->pod;
@@ -163,6 +164,17 @@ static int by_ordinal(const void *a, const void *b)
     return (left->ordinal > right->ordinal) - (left->ordinal < right->ordinal);
 }
 
+/* They mostly come in order. */
+static void sort_pods(const struct pod_fact **pods, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        if (pods[i - 1]->ordinal <= pods[i]->ordinal)
+            continue;
+        qsort(pods, count, sizeof(pods[0]), by_ordinal);
+        return;
+    }
+}
+
 static struct slot *add_slot(struct plan *plan, int ordinal, const struct pod_fact *pod)
 {
     int start = plan->spec->start;
@@ -186,7 +198,7 @@ void plan_model_build(struct plan *plan)
     for (size_t i = 0; i < at->pod_count; i++)
         if (at->pods[i]->ordinal >= 0)
             pods[count++] = at->pods[i];
-    qsort(pods, count, sizeof(pods[0]), by_ordinal);
+    sort_pods(pods, count);
     int next = plan->spec->start, end = plan->spec->start + plan->spec->replicas;
     for (size_t i = 0; i < count; i++) {
         for (; next < end && next < pods[i]->ordinal; next++)

@@ -100,7 +100,7 @@ struct neoset_operation_end {
 struct neoset_decision {
     struct step_request **steps; /* in the order to submit; owned until taken (set the slot to NULL) */
     size_t step_count;
-    cJSON *status;       /* the whole status as it should be; for tests and for people */
+    cJSON *status;       /* as it should be, the lists of ordinals apart; for tests and for people */
     cJSON *status_patch; /* {"status":{...}}: merge patch of descriptive fields only; NULL: nothing changed */
     struct neoset_event *events;
     size_t event_count;

@@ -8,6 +8,8 @@
 
 static const char wait_ready[] = "ready";
 #define UNTOLD_US (30 * US_PER_S)
+/* Its time is up, but the journal still grants some (shortly after a start). */
+#define EXPIRY_AGAIN_US (5 * US_PER_S)
 
 /* readinessTimeoutSeconds, and for each changed container the time that its predecessor may take to stop. */
 static int64_t budget_us(const struct plan *plan, const struct slot *slot)
@@ -33,7 +35,10 @@ static char *waiting_text(struct plan *plan, const struct slot *slot)
     int64_t patient_us = moved_at(slot) + UNTOLD_US;
     if (plan->at->wall_us < patient_us) {
         plan_wake(plan, plan->at->boot_us + patient_us - plan->at->wall_us);
-        return xasprintf("%s is being updated", name);
+        return xasprintf(slot->pod->has_gate
+                             ? "%s is being updated"
+                             : "%s is being updated in service: it has not the readiness gate " NEOSET_GATE,
+                         name);
     }
     if (!slot->proven && slot->completion.waiting == COMPLETION_KUBELET)
         return xasprintf("%s is patched; its kubelet has not seen it yet", name);
@@ -61,12 +66,17 @@ static void add_wait(struct neoset_wait **list, size_t *count, const char *name,
     };
 }
 
-static bool is_expired(const struct plan *plan, const struct slot *slot)
+static bool is_expired(struct plan *plan, const struct slot *slot)
 {
     struct neoset_wait_view view = {0};
-    if (!plan->at->wait || (slot->proven && slot->ready))
+    if (!plan->at->wait || !plan->at->wait(plan->at->context, wait_ready, KUBE_POD, slot->pod->name, &view))
         return false;
-    return plan->at->wait(plan->at->context, wait_ready, KUBE_POD, slot->pod->name, &view) && view.expired;
+    if (view.expired)
+        return !(slot->proven && slot->ready); /* only its window is left: not a matter of this deadline */
+    int64_t left_us = budget_us(plan, slot) - view.spent_us;
+    if (!view.held)
+        plan_wake(plan, plan->at->boot_us + MAX(left_us, EXPIRY_AGAIN_US));
+    return false;
 }
 
 static void wait_for(struct plan *plan, struct slot *slot)

@@ -160,6 +160,28 @@ static void begin_next(struct plan *plan)
 /* --- for people
  * --------------------------------------------------------------------------------------------- */
 
+/* " (db-3 runs db:2)": the first pod below the fence that runs something other than stable, and how many
+ * more; "" when there is none; the caller's. */
+static char *odd_below_fence(const struct plan *plan)
+{
+    const struct slot *first = NULL;
+    int others = 0;
+    for (size_t i = 0; i < plan->slot_count; i++) {
+        const struct slot *slot = &plan->slots[i];
+        if (!slot->in_range || !slot->ours || slot->index >= plan_fence(plan) ||
+            str_equal(slot->pod->revision, plan->next.stable))
+            continue;
+        others += first != NULL;
+        first = first ? first : slot;
+    }
+    if (!first)
+        return xstrdup("");
+    CLEANUP_FREE char *version = plan_version_text(plan, first->revision, plan->stable);
+    CLEANUP_FREE char *more =
+        others > 0 ? xasprintf(", and %d more are not on the stable revision", others) : xstrdup("");
+    return xasprintf(" (%s runs %s%s)", first->pod->name, *version ? version : "an unknown revision", more);
+}
+
 static void tell_held(struct plan *plan)
 {
     int held = 0;
@@ -167,10 +189,11 @@ static void tell_held(struct plan *plan)
         const struct slot *slot = &plan->slots[i];
         held += slot->in_range && slot->ours && !slot->on_target && slot->index < plan_fence(plan);
     }
+    CLEANUP_FREE char *odd = odd_below_fence(plan);
     if (held > 0)
         plan_say(plan, SAY_HELD,
-                 "%d pod%s held back by partition %d: lower spec.updateStrategy.partition to go on.", held,
-                 held == 1 ? " is" : "s are", plan_fence(plan));
+                 "%d pod%s held back by partition %d%s: lower spec.updateStrategy.partition to go on.", held,
+                 held == 1 ? " is" : "s are", plan_fence(plan), odd);
 }
 
 static void tell_waiting(struct plan *plan)

@@ -142,10 +142,10 @@ void plan_status(struct plan *plan)
     CLEANUP_JSON cJSON *described = json_new_object();
     add_descriptive(plan, described);
     CLEANUP_FREE char *text = neoset_described_text(described);
-    plan->out->status = neoset_deciding_json(&plan->next);
-    const cJSON *member = NULL;
-    cJSON_ArrayForEach (member, described)
-        json_add_item(plan->out->status, member->string, json_copy(member));
+    plan->out->status = json_copy(described);
+    json_add_str(plan->out->status, "currentImage", plan->next.current_image ? plan->next.current_image : "");
+    json_add_str(plan->out->status, "targetImage", plan->next.target_image ? plan->next.target_image : "");
+    json_add_int64(plan->out->status, "currentPartition", plan->next.stage);
     /* Beside an `advance` it would only collide; the next turn writes it. */
     if (plan->advancing || str_equal(text, plan->set->described))
         return;

@@ -88,7 +88,7 @@ static bool means_restart(const char *key)
 static bool path_takes(const char *field_path, const char *list, const cJSON *changed)
 {
     CLEANUP_FREE char *whole = xasprintf("metadata.%s", list);
-    if (!str_starts_with(field_path, whole))
+    if (!changed || !str_starts_with(field_path, whole))
         return false;
     const char *rest = field_path + strlen(whole);
     if (!*rest)

@@ -6,6 +6,10 @@
 
 #include "base/time_text.h"
 
+/* A pod that we did not make has no gate of ours, and a gate cannot be added to a pod. */
+static const char in_service[] =
+    "%s is being updated in service: it has not the readiness gate " NEOSET_GATE ".";
+
 /* A Ready that does not follow the gate must not hold the update up for ever. */
 #define DRAIN_MOST_US (10 * US_PER_S)
 
@@ -118,7 +122,7 @@ static void patch(struct plan *plan, const struct slot *slot, const struct templ
     request->lowers_availability = diff->image_count > 0;
     in_place_state_free(state);
     plan_emit(plan, request);
-    plan_say(plan, SAY_UPDATING, "%s is being updated.", pod->name);
+    plan_say(plan, SAY_UPDATING, pod->has_gate ? "%s is being updated." : in_service, pod->name);
 }
 
 void plan_update_pod(struct plan *plan, struct slot *slot)

@@ -77,6 +77,7 @@ struct fake *fake_make(int replicas, const char *image)
     fake->memory = neoset_memory_make();
     fake->events = xstrdup("");
     fake->patched = xstrdup("");
+    fake->operations = xstrdup("");
     fake->can_probe = true;
     CLEANUP_FREE char *text = xasprintf(
         "{\"metadata\":{\"name\":\"db\",\"namespace\":\"default\",\"uid\":\"set-uid\",\"generation\":1},"
@@ -105,6 +106,7 @@ void fake_free(struct fake *fake)
     free(fake->events);
     free(fake->patched);
     free(fake->last);
+    free(fake->operations);
     free(fake);
 }
 
@@ -470,6 +472,13 @@ static void do_step(struct fake *fake, struct step_request *step)
     CLEANUP_FREE char *key = xasprintf("0123456789abcdef-%lld", (long long)++fake->serial);
     assert_non_null(step->fingerprint);
     str_replace(&fake->last, step->reason);
+    CLEANUP_FREE char *operation =
+        xasprintf("%s->%s\n", step->operation_kind, step->go_to ? step->go_to : "");
+    if (!str_ends_with(fake->operations, operation)) {
+        char *all = xasprintf("%s%s", fake->operations, operation);
+        free(fake->operations);
+        fake->operations = all;
+    }
     assert_non_null(step->operation_kind);
     count(fake, step);
     if (step->body)

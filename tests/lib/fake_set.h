@@ -37,6 +37,7 @@ struct fake {
     const char *open_pod;     /* a step of this pod is in doubt */
     bool old_kubelet;         /* reports no observedGeneration */
     char *events;             /* reasons, one a line */
+    char *operations;         /* "kind->to" of each step, one a line, repeated ones left out */
     char *last;               /* the reason of the last step */
     int target_changes;       /* so far */
     char *patched; /* "uid/change of target/kind" of each patch and delete, one a line: never twice */

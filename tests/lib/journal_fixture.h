@@ -15,6 +15,8 @@ struct journal_fixture {
     struct journal_options options;
 };
 
+/* For tests that wait for no real disk: from now on folders lie in memory, where there is enough of it. */
+void journal_fixture_use_memory(void);
 /* A new folder below TMPDIR and a simulated environment; no journal yet. */
 void journal_fixture_setup(struct journal_fixture *fixture);
 /* Closes as by a crash, frees the environment, removes the folder. */

@@ -91,8 +91,8 @@ int refuse_object(struct call *call, const struct kind *kind, const char *name, 
     return refuse_with_details(call, kind, name, http, reason, message);
 }
 
-int refuse_options(struct call *call, const char *kind, const char *field, enum cause_type type, const char *value,
-                   const char *detail)
+int refuse_options(struct call *call, const char *kind, const char *field, enum cause_type type,
+                   const char *value, const char *detail)
 {
     CLEANUP_CAUSES struct causes causes = {0};
     causes_add(&causes, type, field, value, "%s", detail);

@@ -28,11 +28,11 @@ static int check_configuration(struct call *call, const cJSON *config)
     if (!cJSON_IsObject(config) || !kind || !api_version)
         return refuse_bad_request(call, "Object 'Kind' is missing in the applied configuration");
     if (strcmp(kind, call->kind->name) != 0 || strcmp(api_version, expected) != 0)
-        return refuse_bad_request(call, "the applied configuration is of %s %s, the path names %s %s", api_version, kind,
-                                  expected, call->kind->name);
+        return refuse_bad_request(call, "the applied configuration is of %s %s, the path names %s %s",
+                                  api_version, kind, expected, call->kind->name);
     if (name && strcmp(name, call->name) != 0)
-        return refuse_bad_request(call, "the name of the object (%s) does not match the name on the URL (%s)", name,
-                                  call->name);
+        return refuse_bad_request(call, "the name of the object (%s) does not match the name on the URL (%s)",
+                                  name, call->name);
     if (cJSON_GetArraySize(json_path(config, "metadata", "managedFields", NULL)) > 0)
         return refuse_bad_request(call, "metadata.managedFields must be nil");
     return 0;
@@ -46,18 +46,21 @@ static int configured_set(struct call *call, const cJSON *config, cJSON **ret)
         const char *namespace = meta_str(config, "namespace");
         const struct kind *kind = call->kind;
         return refuse(call, 500, "", "failed to create typed patch object (%s/%s; %s/%s, Kind=%s): %s",
-                      namespace ? namespace : "", call->name, kind->group, kind->version, kind->name, error_text(err));
+                      namespace ? namespace : "", call->name, kind->group, kind->version, kind->name,
+                      error_text(err));
     }
     if (!(call->kind->flags & KIND_CUSTOM) && schema_check_types(call->kind->schema, config, &err) < 0) {
         json_delete(STEAL(*ret));
-        return refuse(call, 500, "", "failed to convert new object (%s/%s; %s/%s, Kind=%s) to proper version: %s", "",
+        return refuse(call, 500, "",
+                      "failed to convert new object (%s/%s; %s/%s, Kind=%s) to proper version: %s", "",
                       call->name, call->kind->group, call->kind->version, call->kind->name, error_text(err));
     }
     managed_strip(call, call->kind, *ret);
     return 0;
 }
 
-/* --- conflicts -------------------------------------------------------------------------------------------------- */
+/* --- conflicts
+ * -------------------------------------------------------------------------------------------------- */
 
 struct conflict {
     char *manager; /* as it is shown */
@@ -90,8 +93,9 @@ static void note_conflict(void *context, const char *path)
 static char *shown_manager(const cJSON *entry)
 {
     const char *subresource = json_str(entry, "subresource");
-    CLEANUP_FREE char *name = subresource ? xasprintf("\"%s\" with subresource \"%s\"", json_str(entry, "manager"), subresource)
-                                          : xasprintf("\"%s\"", json_str(entry, "manager"));
+    CLEANUP_FREE char *name =
+        subresource ? xasprintf("\"%s\" with subresource \"%s\"", json_str(entry, "manager"), subresource)
+                    : xasprintf("\"%s\"", json_str(entry, "manager"));
     if (!str_equal(json_str(entry, "operation"), "Update"))
         return STEAL(name);
     return xasprintf("%s using %s", name, json_str(entry, "apiVersion"));
@@ -101,7 +105,8 @@ static char *conflict_sentence(const struct conflicts *conflicts)
 {
     const struct conflict *items = conflicts->items;
     if (conflicts->count == 1)
-        return xasprintf("Apply failed with 1 conflict: conflict with %s: %s", items[0].manager, items[0].path);
+        return xasprintf("Apply failed with 1 conflict: conflict with %s: %s", items[0].manager,
+                         items[0].path);
     CLEANUP_BUF struct buf text = BUF_INIT(BODY_MAX);
     buf_addf(&text, "Apply failed with %zu conflicts: ", conflicts->count);
     for (size_t i = 0; i < conflicts->count; i++) {
@@ -123,7 +128,8 @@ static int refuse_conflicts(struct call *call, const struct conflicts *conflicts
     return -1;
 }
 
-/* --- the apply itself ------------------------------------------------------------------------------------------- */
+/* --- the apply itself
+ * ------------------------------------------------------------------------------------------- */
 
 static bool is_own_entry(const struct call *call, const cJSON *entry)
 {
@@ -183,7 +189,7 @@ static int apply_to(struct call *call, struct object *old, const cJSON *config, 
         return -1;
     managed_put(call, call->kind, object, call->field_manager, "Apply", subresource, STEAL(set));
     managed_tidy(object);
-    struct version *version;
+    struct version *version = NULL;
     if (decode_finish(call, call->kind, object) < 0)
         return -1;
     call->applied = true;
@@ -198,9 +204,9 @@ static int apply_new(struct call *call, const cJSON *config, cJSON *mine)
     CLEANUP_JSON cJSON *set = mine;
     const char *uid = meta_str(config, "uid");
     if (uid && *uid)
-        return refuse_conflict(call, call->kind, call->name,
-                               "uid mismatch: the provided object specified uid %s, and no existing object was found",
-                               uid);
+        return refuse_conflict(
+            call, call->kind, call->name,
+            "uid mismatch: the provided object specified uid %s, and no existing object was found", uid);
     if (call->subresource)
         return refuse_not_found(call, call->kind, call->name);
     CLEANUP_JSON cJSON *object = json_copy(config);
@@ -208,7 +214,7 @@ static int apply_new(struct call *call, const cJSON *config, cJSON *mine)
     /* Unlike a POST: an apply with a version on an absent object creates it. */
     json_remove(meta_of(object), "resourceVersion");
     managed_put(call, call->kind, object, call->field_manager, "Apply", "", STEAL(set));
-    struct version *version;
+    struct version *version = NULL;
     if (decode_finish(call, call->kind, object) < 0)
         return -1;
     call->applied = true;
@@ -222,7 +228,8 @@ int write_apply(struct call *call)
 {
     cJSON *config = call->body;
     cJSON *set = NULL;
-    if (check_options(call) < 0 || check_configuration(call, config) < 0 || configured_set(call, config, &set) < 0)
+    if (check_options(call) < 0 || check_configuration(call, config) < 0 ||
+        configured_set(call, config, &set) < 0)
         return -1;
     struct object *old = store_find(call->kind, call->namespace, call->name);
     return old ? apply_to(call, old, config, set) : apply_new(call, config, set);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The audit log: one audit.k8s.io/v1 Event a request, stage ResponseComplete, as the real server writes it. */
+ * The audit log: one audit.k8s.io/v1 Event a request, stage ResponseComplete, as the real server writes it.
+ */
 #pragma once
 
 #include "kubesim/model.h"

@@ -62,7 +62,8 @@ static void bind(struct cel_run *run, const struct cel_rule *rule, const cJSON *
     if (rule->optional_old) {
         struct cel_value *inner = cel_alloc(run, sizeof(*inner));
         *inner = old;
-        old = (struct cel_value){.type = CEL_OPTIONAL, .boolean = old_self != NULL, .values = inner, .count = 1};
+        old = (struct cel_value){
+            .type = CEL_OPTIONAL, .boolean = old_self != NULL, .values = inner, .count = 1};
     }
     run->variables[0].name = "self";
     run->variables[0].value = cel_from_json(self);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The part of CEL that validation rules of custom resources use: field access, arithmetic, comparison, logic, ?:, in,
- * has(), the list macros, size(), the string functions, quantities. A rule outside of it does not compile, with a
- * sentence: it is never taken as true. Evaluation is bounded. */
+ * The part of CEL that validation rules of custom resources use: field access, arithmetic, comparison, logic,
+ * ?:, in, has(), the list macros, size(), the string functions, quantities. A rule outside of it does not
+ * compile, with a sentence: it is never taken as true. Evaluation is bounded. */
 #pragma once
 
 #include "base/json.h"

@@ -3,10 +3,19 @@
 
 #include <math.h>
 
+/* Freed with the run. */
+static void *keep(struct cel_run *run, void *memory)
+{
+    if (run->memory_count == run->memory_room) {
+        run->memory_room = MAX(run->memory_room * 2, 64);
+        run->memory = xreallocarray(run->memory, run->memory_room, sizeof(run->memory[0]));
+    }
+    return run->memory[run->memory_count++] = memory;
+}
+
 void *cel_alloc(struct cel_run *run, size_t size)
 {
-    run->memory = xreallocarray(run->memory, run->memory_count + 1, sizeof(run->memory[0]));
-    return run->memory[run->memory_count++] = xcalloc(1, MAX(size, 1));
+    return keep(run, xcalloc(1, MAX(size, 1)));
 }
 
 const char *cel_text(struct cel_run *run, const char *format, ...)
@@ -15,8 +24,7 @@ const char *cel_text(struct cel_run *run, const char *format, ...)
     va_start(args, format);
     char *text = xvasprintf(format, args);
     va_end(args);
-    run->memory = xreallocarray(run->memory, run->memory_count + 1, sizeof(run->memory[0]));
-    return run->memory[run->memory_count++] = text;
+    return keep(run, text);
 }
 
 int cel_fail(struct cel_run *run, const char *format, ...)
@@ -38,7 +46,8 @@ void cel_run_done(struct cel_run *run)
     free(STEAL(run->problem));
 }
 
-/* --- values --------------------------------------------------------------------------------------------------- */
+/* --- values
+ * --------------------------------------------------------------------------------------------------- */
 
 struct cel_value cel_from_json(const cJSON *node)
 {
@@ -153,7 +162,8 @@ static double as_real(const struct cel_value *value)
 
 bool cel_order(const struct cel_value *a, const struct cel_value *b, int *ret)
 {
-    bool numbers = (a->type == CEL_INT || a->type == CEL_DOUBLE) && (b->type == CEL_INT || b->type == CEL_DOUBLE);
+    bool numbers =
+        (a->type == CEL_INT || a->type == CEL_DOUBLE) && (b->type == CEL_INT || b->type == CEL_DOUBLE);
     if (a->type == CEL_INT && b->type == CEL_INT)
         *ret = a->number < b->number ? -1 : a->number > b->number;
     else if (numbers)
@@ -169,7 +179,8 @@ bool cel_order(const struct cel_value *a, const struct cel_value *b, int *ret)
     return true;
 }
 
-/* --- expressions ---------------------------------------------------------------------------------------------- */
+/* --- expressions
+ * ---------------------------------------------------------------------------------------------- */
 
 static struct cel_value truth(bool value)
 {
@@ -195,7 +206,8 @@ static int evaluate_bool(struct cel_run *run, const struct cel_node *node, bool 
 }
 
 /* && and ||: a side that decides makes up for an error on the other. */
-static int evaluate_logic(struct cel_run *run, const struct cel_node *node, bool conjunction, struct cel_value *ret)
+static int evaluate_logic(struct cel_run *run, const struct cel_node *node, bool conjunction,
+                          struct cel_value *ret)
 {
     bool value = false;
     bool failed = false;
@@ -238,7 +250,8 @@ static int evaluate_access(struct cel_run *run, const struct cel_node *node, str
     bool maybe = node->type == CEL_MAYBE || node->type == CEL_MAYBE_INDEX;
     if (cel_evaluate(run, node->children[0], &object) < 0)
         return -1;
-    if ((node->type == CEL_INDEX || node->type == CEL_MAYBE_INDEX) && cel_evaluate(run, node->children[1], &key) < 0)
+    if ((node->type == CEL_INDEX || node->type == CEL_MAYBE_INDEX) &&
+        cel_evaluate(run, node->children[1], &key) < 0)
         return -1;
     if (object.type == CEL_OPTIONAL) {
         maybe = true;
@@ -257,7 +270,8 @@ static int evaluate_access(struct cel_run *run, const struct cel_node *node, str
     else if (there)
         *ret = member;
     else
-        return key.type == CEL_STRING ? cel_fail(run, "no such key: %s", key.text) : cel_fail(run, "index out of bounds");
+        return key.type == CEL_STRING ? cel_fail(run, "no such key: %s", key.text)
+                                      : cel_fail(run, "index out of bounds");
     return 0;
 }
 
@@ -283,37 +297,39 @@ static int evaluate_children(struct cel_run *run, const struct cel_node *node, s
     return 0;
 }
 
-static int arithmetic(struct cel_run *run, char operator, const struct cel_value *a, const struct cel_value *b,
-                      struct cel_value *ret)
+static int arithmetic(struct cel_run *run, char operator, const struct cel_value * a,
+                      const struct cel_value *b, struct cel_value *ret)
 {
-    if (a->type == CEL_DOUBLE && b->type == CEL_DOUBLE && operator != '%') {
-        double value = operator == '+'   ? a->real + b->real
-                       : operator == '-' ? a->real - b->real
-                       : operator == '*' ? a->real * b->real
-                                         : a->real / b->real;
+    if (a->type == CEL_DOUBLE && b->type == CEL_DOUBLE && operator!= '%') {
+        double value = operator== '+' ? a->real + b->real :
+                       operator== '-' ? a->real - b->real
+                       :
+                       operator== '*' ? a->real * b->real
+                                      : a->real / b->real;
         *ret = (struct cel_value){.type = CEL_DOUBLE, .real = value};
         return 0;
     }
     if (a->type != CEL_INT || b->type != CEL_INT)
         return cel_fail(run, "no such overload");
-    if ((operator == '/' || operator == '%') && b->number == 0)
-        return cel_fail(run, operator == '/' ? "division by zero" : "modulus by zero");
+    if ((operator== '/' || operator== '%') && b->number == 0)
+        return cel_fail(run, operator== '/' ? "division by zero" : "modulus by zero");
     *ret = (struct cel_value){.type = CEL_INT};
     bool overflow = false;
-    if (operator == '+')
+    if (operator== '+')
         overflow = __builtin_add_overflow(a->number, b->number, &ret->number);
-    else if (operator == '-')
+    else if (operator== '-')
         overflow = __builtin_sub_overflow(a->number, b->number, &ret->number);
-    else if (operator == '*')
+    else if (operator== '*')
         overflow = __builtin_mul_overflow(a->number, b->number, &ret->number);
     else if (a->number == INT64_MIN && b->number == -1)
         overflow = true;
     else
-        ret->number = operator == '/' ? a->number / b->number : a->number % b->number;
+        ret->number = operator== '/' ? a->number / b->number : a->number % b->number;
     return overflow ? cel_fail(run, "integer overflow") : 0;
 }
 
-static int add_values(struct cel_run *run, const struct cel_value *a, const struct cel_value *b, struct cel_value *ret)
+static int add_values(struct cel_run *run, const struct cel_value *a, const struct cel_value *b,
+                      struct cel_value *ret)
 {
     if (a->type == CEL_STRING && b->type == CEL_STRING) {
         *ret = (struct cel_value){.type = CEL_STRING, .text = cel_text(run, "%s%s", a->text, b->text)};
@@ -348,27 +364,27 @@ static int is_in(struct cel_run *run, const struct cel_value *value, const struc
 
 static int evaluate_binary(struct cel_run *run, const struct cel_node *node, struct cel_value *ret)
 {
-    const char *operator = node->text;
+    const char *operator= node->text;
     if (strcmp(operator, "&&") == 0 || strcmp(operator, "||") == 0)
-        return evaluate_logic(run, node, *operator == '&', ret);
+        return evaluate_logic(run, node, *operator== '&', ret);
     struct cel_value *sides;
     if (evaluate_children(run, node, &sides) < 0)
         return -1;
     if (strcmp(operator, "in") == 0)
         return is_in(run, &sides[0], &sides[1], ret);
     if (strcmp(operator, "==") == 0 || strcmp(operator, "!=") == 0) {
-        *ret = truth(cel_equal(&sides[0], &sides[1]) == (*operator == '='));
+        *ret = truth(cel_equal(&sides[0], &sides[1]) == (*operator== '='));
         return 0;
     }
-    if (*operator == '+')
+    if (*operator== '+')
         return add_values(run, &sides[0], &sides[1], ret);
-    if (*operator != '<' && *operator != '>')
-        return arithmetic(run, *operator, &sides[0], &sides[1], ret);
+    if (*operator!= '<' && * operator!= '>')
+        return arithmetic(run, *operator, & sides[0], &sides[1], ret);
     int order;
     if (!cel_order(&sides[0], &sides[1], &order))
         return cel_fail(run, "no such overload");
     bool equal = operator[1] == '=' && order == 0;
-    *ret = truth(equal || (*operator == '<' ? order < 0 : order > 0));
+    *ret = truth(equal || (*operator== '<' ? order < 0 : order> 0));
     return 0;
 }
 
@@ -388,10 +404,11 @@ static int evaluate_unary(struct cel_run *run, const struct cel_node *node, stru
     return 0;
 }
 
-/* --- macros --------------------------------------------------------------------------------------------------- */
+/* --- macros
+ * --------------------------------------------------------------------------------------------------- */
 
-static int evaluate_with(struct cel_run *run, const struct cel_node *macro, struct cel_value element, size_t child,
-                         struct cel_value *ret)
+static int evaluate_with(struct cel_run *run, const struct cel_node *macro, struct cel_value element,
+                         size_t child, struct cel_value *ret)
 {
     if (run->variable_count == CEL_VARIABLES_MAX)
         return cel_fail(run, "too many variables");
@@ -403,9 +420,10 @@ static int evaluate_with(struct cel_run *run, const struct cel_node *macro, stru
     return result;
 }
 
-/* all, exists, exists_one: count the elements for which it holds; an error counts only when nothing decides. */
-static int evaluate_quantifier(struct cel_run *run, const struct cel_node *node, const struct cel_value *range,
-                               size_t length, struct cel_value *ret)
+/* all, exists, exists_one: count the elements for which it holds; an error counts only when nothing decides.
+ */
+static int evaluate_quantifier(struct cel_run *run, const struct cel_node *node,
+                               const struct cel_value *range, size_t length, struct cel_value *ret)
 {
     size_t held = 0;
     bool failed = false;
@@ -492,7 +510,8 @@ static int evaluate_call(struct cel_run *run, const struct cel_node *node, struc
     return cel_call(run, node->text, node->literal.boolean, arguments, node->count, ret);
 }
 
-static int evaluate_literal_collection(struct cel_run *run, const struct cel_node *node, struct cel_value *ret)
+static int evaluate_literal_collection(struct cel_run *run, const struct cel_node *node,
+                                       struct cel_value *ret)
 {
     struct cel_value *values;
     if (evaluate_children(run, node, &values) < 0)
@@ -506,6 +525,7 @@ static int evaluate_literal_collection(struct cel_run *run, const struct cel_nod
 int cel_evaluate(struct cel_run *run, const struct cel_node *node, struct cel_value *ret)
 {
     bool condition = false;
+    *ret = (struct cel_value){.type = CEL_NULL};
     if (++run->steps > CEL_STEPS_MAX)
         return cel_fail(run, "the rule costs too much");
     switch (node->type) {

@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <regex.h>
 
-typedef int cel_function(struct cel_run *run, const struct cel_value *arguments, size_t count, struct cel_value *ret);
+typedef int cel_function(struct cel_run *run, const struct cel_value *arguments, size_t count,
+                         struct cel_value *ret);
 
-static const char *const type_names[] = {"null_type", "bool", "int", "double", "string", "list", "map", "uint"};
+static const char *const type_names[] = {"null_type", "bool", "int", "double",
+                                         "string",    "list", "map", "uint"};
 
 bool cel_is_type_name(const char *name)
 {
@@ -111,17 +113,19 @@ static int f_int(struct cel_run *run, const struct cel_value *arguments, size_t 
     return 0;
 }
 
-static int f_double(struct cel_run *run, const struct cel_value *arguments, size_t count, struct cel_value *ret)
+static int f_double(struct cel_run *run, const struct cel_value *arguments, size_t count,
+                    struct cel_value *ret)
 {
     (void)count;
     if (arguments->type != CEL_INT && arguments->type != CEL_DOUBLE)
         return overload(run);
-    *ret = (struct cel_value){.type = CEL_DOUBLE,
-                              .real = arguments->type == CEL_INT ? (double)arguments->number : arguments->real};
+    *ret = (struct cel_value){
+        .type = CEL_DOUBLE, .real = arguments->type == CEL_INT ? (double)arguments->number : arguments->real};
     return 0;
 }
 
-static int f_string(struct cel_run *run, const struct cel_value *arguments, size_t count, struct cel_value *ret)
+static int f_string(struct cel_run *run, const struct cel_value *arguments, size_t count,
+                    struct cel_value *ret)
 {
     (void)count;
     if (arguments->type == CEL_STRING)
@@ -145,7 +149,8 @@ static int f_dyn(struct cel_run *run, const struct cel_value *arguments, size_t 
     return 0;
 }
 
-/* --- strings -------------------------------------------------------------------------------------------------- */
+/* --- strings
+ * -------------------------------------------------------------------------------------------------- */
 
 static bool are_texts(const struct cel_value *arguments, size_t count)
 {
@@ -155,7 +160,8 @@ static bool are_texts(const struct cel_value *arguments, size_t count)
     return true;
 }
 
-static int f_starts_with(struct cel_run *run, const struct cel_value *arguments, size_t count, struct cel_value *ret)
+static int f_starts_with(struct cel_run *run, const struct cel_value *arguments, size_t count,
+                         struct cel_value *ret)
 {
     if (!are_texts(arguments, count))
         return overload(run);
@@ -163,7 +169,8 @@ static int f_starts_with(struct cel_run *run, const struct cel_value *arguments,
     return 0;
 }
 
-static int f_ends_with(struct cel_run *run, const struct cel_value *arguments, size_t count, struct cel_value *ret)
+static int f_ends_with(struct cel_run *run, const struct cel_value *arguments, size_t count,
+                       struct cel_value *ret)
 {
     if (!are_texts(arguments, count))
         return overload(run);
@@ -171,7 +178,8 @@ static int f_ends_with(struct cel_run *run, const struct cel_value *arguments, s
     return 0;
 }
 
-static int f_contains(struct cel_run *run, const struct cel_value *arguments, size_t count, struct cel_value *ret)
+static int f_contains(struct cel_run *run, const struct cel_value *arguments, size_t count,
+                      struct cel_value *ret)
 {
     if (!are_texts(arguments, count))
         return overload(run);
@@ -179,7 +187,8 @@ static int f_contains(struct cel_run *run, const struct cel_value *arguments, si
     return 0;
 }
 
-static int f_matches(struct cel_run *run, const struct cel_value *arguments, size_t count, struct cel_value *ret)
+static int f_matches(struct cel_run *run, const struct cel_value *arguments, size_t count,
+                     struct cel_value *ret)
 {
     if (!are_texts(arguments, count))
         return overload(run);
@@ -192,7 +201,8 @@ static int f_matches(struct cel_run *run, const struct cel_value *arguments, siz
     return 0;
 }
 
-static int f_lower(struct cel_run *run, const struct cel_value *arguments, size_t count, struct cel_value *ret)
+static int f_lower(struct cel_run *run, const struct cel_value *arguments, size_t count,
+                   struct cel_value *ret)
 {
     if (!are_texts(arguments, count))
         return overload(run);
@@ -215,7 +225,8 @@ static int f_trim(struct cel_run *run, const struct cel_value *arguments, size_t
     return 0;
 }
 
-static int f_split(struct cel_run *run, const struct cel_value *arguments, size_t count, struct cel_value *ret)
+static int f_split(struct cel_run *run, const struct cel_value *arguments, size_t count,
+                   struct cel_value *ret)
 {
     if (!are_texts(arguments, count) || !*arguments[1].text)
         return overload(run);
@@ -238,7 +249,8 @@ static int f_join(struct cel_run *run, const struct cel_value *arguments, size_t
 {
     size_t length;
     CLEANUP_BUF struct buf text = BUF_INIT(1024 * 1024);
-    if (!cel_is_list(arguments) || cel_length(arguments, &length) < 0 || (count == 2 && arguments[1].type != CEL_STRING))
+    if (!cel_is_list(arguments) || cel_length(arguments, &length) < 0 ||
+        (count == 2 && arguments[1].type != CEL_STRING))
         return overload(run);
     for (size_t i = 0; i < length; i++) {
         struct cel_value element = cel_element(arguments, i);
@@ -252,7 +264,8 @@ static int f_join(struct cel_run *run, const struct cel_value *arguments, size_t
     return 0;
 }
 
-/* --- quantities and optionals --------------------------------------------------------------------------------- */
+/* --- quantities and optionals
+ * --------------------------------------------------------------------------------- */
 
 static bool to_quantity(const struct cel_value *value, struct quantity *ret)
 {
@@ -263,7 +276,8 @@ static bool to_quantity(const struct cel_value *value, struct quantity *ret)
     return value->type == CEL_STRING && quantity_parse(value->text, ret);
 }
 
-static int f_quantity(struct cel_run *run, const struct cel_value *arguments, size_t count, struct cel_value *ret)
+static int f_quantity(struct cel_run *run, const struct cel_value *arguments, size_t count,
+                      struct cel_value *ret)
 {
     (void)count;
     struct quantity quantity;
@@ -276,7 +290,8 @@ static int f_quantity(struct cel_run *run, const struct cel_value *arguments, si
     return 0;
 }
 
-static int f_is_quantity(struct cel_run *run, const struct cel_value *arguments, size_t count, struct cel_value *ret)
+static int f_is_quantity(struct cel_run *run, const struct cel_value *arguments, size_t count,
+                         struct cel_value *ret)
 {
     (void)run;
     (void)count;
@@ -293,7 +308,8 @@ static int compare(struct cel_run *run, const struct cel_value *arguments, int *
     return 0;
 }
 
-static int f_compare_to(struct cel_run *run, const struct cel_value *arguments, size_t count, struct cel_value *ret)
+static int f_compare_to(struct cel_run *run, const struct cel_value *arguments, size_t count,
+                        struct cel_value *ret)
 {
     (void)count;
     int order = 0;
@@ -302,7 +318,8 @@ static int f_compare_to(struct cel_run *run, const struct cel_value *arguments, 
     return result;
 }
 
-static int f_is_greater(struct cel_run *run, const struct cel_value *arguments, size_t count, struct cel_value *ret)
+static int f_is_greater(struct cel_run *run, const struct cel_value *arguments, size_t count,
+                        struct cel_value *ret)
 {
     (void)count;
     int order = 0;
@@ -311,7 +328,8 @@ static int f_is_greater(struct cel_run *run, const struct cel_value *arguments, 
     return result;
 }
 
-static int f_is_less(struct cel_run *run, const struct cel_value *arguments, size_t count, struct cel_value *ret)
+static int f_is_less(struct cel_run *run, const struct cel_value *arguments, size_t count,
+                     struct cel_value *ret)
 {
     (void)count;
     int order = 0;
@@ -329,7 +347,8 @@ static int f_sign(struct cel_run *run, const struct cel_value *arguments, size_t
     return 0;
 }
 
-static int f_as_integer(struct cel_run *run, const struct cel_value *arguments, size_t count, struct cel_value *ret)
+static int f_as_integer(struct cel_run *run, const struct cel_value *arguments, size_t count,
+                        struct cel_value *ret)
 {
     (void)count;
     int64_t value = 0;
@@ -341,7 +360,8 @@ static int f_as_integer(struct cel_run *run, const struct cel_value *arguments, 
     return 0;
 }
 
-static int f_or_value(struct cel_run *run, const struct cel_value *arguments, size_t count, struct cel_value *ret)
+static int f_or_value(struct cel_run *run, const struct cel_value *arguments, size_t count,
+                      struct cel_value *ret)
 {
     (void)count;
     if (arguments->type != CEL_OPTIONAL)
@@ -350,7 +370,8 @@ static int f_or_value(struct cel_run *run, const struct cel_value *arguments, si
     return 0;
 }
 
-static int f_has_value(struct cel_run *run, const struct cel_value *arguments, size_t count, struct cel_value *ret)
+static int f_has_value(struct cel_run *run, const struct cel_value *arguments, size_t count,
+                       struct cel_value *ret)
 {
     (void)count;
     if (arguments->type != CEL_OPTIONAL)
@@ -359,7 +380,8 @@ static int f_has_value(struct cel_run *run, const struct cel_value *arguments, s
     return 0;
 }
 
-static int f_value(struct cel_run *run, const struct cel_value *arguments, size_t count, struct cel_value *ret)
+static int f_value(struct cel_run *run, const struct cel_value *arguments, size_t count,
+                   struct cel_value *ret)
 {
     (void)count;
     if (arguments->type != CEL_OPTIONAL)
@@ -418,8 +440,8 @@ bool cel_function_is_known(const char *name, bool receiver, size_t arguments)
     return find(name, receiver, arguments) != NULL;
 }
 
-int cel_call(struct cel_run *run, const char *name, bool receiver, const struct cel_value *arguments, size_t count,
-             struct cel_value *ret)
+int cel_call(struct cel_run *run, const char *name, bool receiver, const struct cel_value *arguments,
+             size_t count, struct cel_value *ret)
 {
     cel_function *function = find(name, receiver, count - receiver);
     ENSURE(function);

@@ -67,7 +67,8 @@ static bool accept(struct parser *parser, const char *token)
 
 static bool is_name_byte(char byte)
 {
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') || byte == '_';
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
+           byte == '_';
 }
 
 /* A keyword as an operator: "in" but not "index". */
@@ -98,11 +99,12 @@ static char *read_name(struct parser *parser)
 /* Property names that CEL cannot say are escaped: __dash__, __dot__, __in__ ... */
 static char *unescape_property(char *name)
 {
-    static const char *const pairs[][2] = {{"__underscores__", "__"}, {"__dot__", "."}, {"__dash__", "-"},
-                                           {"__slash__", "/"}};
-    static const char *const keywords[] = {"true", "false",  "null",   "in",      "as",     "break",     "const",
-                                           "continue", "else", "for", "function", "if",    "import",    "let",
-                                           "loop", "package", "namespace", "return", "var", "void",      "while"};
+    static const char *const pairs[][2] = {
+        {"__underscores__", "__"}, {"__dot__", "."}, {"__dash__", "-"}, {"__slash__", "/"}};
+    static const char *const keywords[] = {"true",   "false",    "null", "in",      "as",        "break",
+                                           "const",  "continue", "else", "for",     "function",  "if",
+                                           "import", "let",      "loop", "package", "namespace", "return",
+                                           "var",    "void",     "while"};
     for (size_t i = 0; i < ARRAY_SIZE(keywords); i++) {
         CLEANUP_FREE char *escaped = xasprintf("__%s__", keywords[i]);
         if (strcmp(escaped, name) == 0) {
@@ -136,7 +138,8 @@ static bool add_child(struct cel_node *node, struct cel_node *child)
     return true;
 }
 
-/* --- literals ------------------------------------------------------------------------------------------------- */
+/* --- literals
+ * ------------------------------------------------------------------------------------------------- */
 
 static struct cel_node *parse_string(struct parser *parser, bool raw)
 {
@@ -203,7 +206,8 @@ static struct cel_node *parse_map(struct parser *parser)
     return STEAL(node);
 }
 
-/* --- names, calls, macros ------------------------------------------------------------------------------------- */
+/* --- names, calls, macros
+ * ------------------------------------------------------------------------------------- */
 
 static bool is_variable(struct parser *parser, const char *name)
 {
@@ -338,7 +342,8 @@ static struct cel_node *parse_member(struct parser *parser, struct cel_node *obj
     CLEANUP_FREE char *called = xstrdup(name);
     if (!maybe && accept(parser, "(")) {
         free(name);
-        return is_macro(called) ? parse_macro(parser, called, STEAL(owned)) : parse_call(parser, called, STEAL(owned));
+        return is_macro(called) ? parse_macro(parser, called, STEAL(owned))
+                                : parse_call(parser, called, STEAL(owned));
     }
     struct cel_node *node = new_node(maybe ? CEL_MAYBE : CEL_SELECT, NULL);
     node->text = unescape_property(name);
@@ -371,7 +376,8 @@ static struct cel_node *parse_postfix(struct parser *parser)
     return node;
 }
 
-/* --- operators ------------------------------------------------------------------------------------------------ */
+/* --- operators
+ * ------------------------------------------------------------------------------------------------ */
 
 static struct cel_node *parse_unary(struct parser *parser)
 {
@@ -389,11 +395,8 @@ static struct cel_node *parse_unary(struct parser *parser)
 
 /* Levels from loose to tight; a level's longer tokens come first. */
 static const char *const levels[][8] = {
-    {"||", NULL},
-    {"&&", NULL},
-    {"==", "!=", "<=", ">=", "<", ">", "in", NULL},
-    {"+", "-", NULL},
-    {"*", "/", "%", NULL},
+    {"||", NULL},     {"&&", NULL},          {"==", "!=", "<=", ">=", "<", ">", "in", NULL},
+    {"+", "-", NULL}, {"*", "/", "%", NULL},
 };
 
 static const char *accept_operator(struct parser *parser, size_t level)
@@ -410,7 +413,7 @@ static struct cel_node *parse_binary(struct parser *parser, size_t level)
         return parse_unary(parser);
     struct cel_node *left = parse_binary(parser, level + 1);
     const char *operator;
-    while (left && (operator = accept_operator(parser, level))) {
+    while (left && (operator= accept_operator(parser, level))) {
         struct cel_node *node = new_node(CEL_BINARY, operator);
         add_child(node, left);
         if (!add_child(node, parse_binary(parser, level + 1))) {

@@ -17,10 +17,11 @@ enum cel_node_type {
     CEL_MAYBE_INDEX, /* child 0 [? child 1 ] */
     CEL_HAS,         /* has(child 0 . text) */
     CEL_CALL,        /* text(children), or child 0 . text(other children) */
-    CEL_MACRO,       /* text = all, exists ...; child 0: the range, name: the variable, children from 1: expressions */
-    CEL_UNARY,       /* text = "!" or "-" */
-    CEL_BINARY,      /* text = the operator */
-    CEL_CONDITION,   /* child 0 ? child 1 : child 2 */
+    CEL_MACRO, /* text = all, exists ...; child 0: the range, name: the variable, children from 1: expressions
+                */
+    CEL_UNARY, /* text = "!" or "-" */
+    CEL_BINARY,    /* text = the operator */
+    CEL_CONDITION, /* child 0 ? child 1 : child 2 */
 };
 
 enum cel_type {
@@ -29,9 +30,9 @@ enum cel_type {
     CEL_INT,
     CEL_DOUBLE,
     CEL_STRING,
-    CEL_VALUES,  /* a list made by an expression */
-    CEL_PAIRS,   /* a map made by an expression: values[2i], values[2i+1] */
-    CEL_JSON,    /* an array or object of the data */
+    CEL_VALUES, /* a list made by an expression */
+    CEL_PAIRS,  /* a map made by an expression: values[2i], values[2i+1] */
+    CEL_JSON,   /* an array or object of the data */
     CEL_OPTIONAL,
     CEL_QUANTITY,
     CEL_TYPE, /* text names it */
@@ -49,7 +50,7 @@ struct cel_value {
     struct quantity quantity;
 };
 
-enum { CEL_CHILDREN_MAX = 64, CEL_STEPS_MAX = 1000000, CEL_DEPTH_MAX = 100, CEL_VARIABLES_MAX = 16 };
+enum { CEL_CHILDREN_MAX = 64, CEL_STEPS_MAX = 300000, CEL_DEPTH_MAX = 100, CEL_VARIABLES_MAX = 16 };
 
 struct cel_node {
     enum cel_node_type type;
@@ -73,6 +74,7 @@ struct cel_run {
     size_t variable_count;
     void **memory;
     size_t memory_count;
+    size_t memory_room;
     size_t steps;
     char *problem; /* why it failed */
 };
@@ -97,8 +99,8 @@ bool cel_member(const struct cel_value *map, const struct cel_value *key, struct
 
 /* True when a function (receiver false) or method with so many arguments is known. */
 bool cel_function_is_known(const char *name, bool receiver, size_t arguments);
-int cel_call(struct cel_run *run, const char *name, bool receiver, const struct cel_value *arguments, size_t count,
-             struct cel_value *ret);
+int cel_call(struct cel_run *run, const char *name, bool receiver, const struct cel_value *arguments,
+             size_t count, struct cel_value *ret);
 /* "int", "string", "map" ... */
 const char *cel_type_name(const struct cel_value *value);
 bool cel_is_type_name(const char *name);

@@ -7,7 +7,8 @@ static const char protection[] = "kubernetes.io/pvc-protection";
 static const char beta_class[] = "volume.beta.kubernetes.io/storage-class";
 static const char storage_field[] = "spec.resources.requests.storage";
 
-/* --- storage classes ------------------------------------------------------------------------------------------ */
+/* --- storage classes
+ * ------------------------------------------------------------------------------------------ */
 
 static void class_defaults(struct call *call, cJSON *object)
 {
@@ -32,7 +33,8 @@ static void class_validate(struct call *call, const cJSON *object, const cJSON *
 
 const struct kind_hooks class_hooks = {.set_defaults = class_defaults, .validate = class_validate};
 
-/* --- claims --------------------------------------------------------------------------------------------------- */
+/* --- claims
+ * --------------------------------------------------------------------------------------------------- */
 
 /* What names the class: the beta annotation outranks the spec. NULL: none. */
 static const char *class_name(const cJSON *claim)
@@ -62,7 +64,8 @@ static void set_default_class(struct call *call, cJSON *object)
     const struct kind *classes = kind_find(call->sim, "storage.k8s.io", "storageclasses");
     for (size_t i = 0; i < classes->object_count; i++) {
         const cJSON *class = object_tree(classes->objects[i]);
-        if (str_equal(json_path_str(class, "metadata", "annotations", "storageclass.kubernetes.io/is-default-class", NULL),
+        if (str_equal(json_path_str(class, "metadata", "annotations",
+                                    "storageclass.kubernetes.io/is-default-class", NULL),
                       "true")) {
             json_set_str(json_get(object, "spec"), "storageClassName", meta_str(class, "name"));
             return;
@@ -100,13 +103,16 @@ static void claim_validate_update(const cJSON *object, const cJSON *old, struct 
     bool changed = readable && quantity_compare(&wanted, &before) != 0;
     if (!same_but_request(object, old) || (changed && !bound))
         causes_add(causes, CAUSE_FORBIDDEN, "spec", NULL,
-                   "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound "
+                   "spec is immutable after creation except resources.requests and volumeAttributesClassName "
+                   "for bound "
                    "claims");
     const char *capacity_text = json_path_str(old, "status", "capacity", "storage", NULL);
     if (!changed || quantity_compare(&wanted, &before) > 0)
         return;
-    if (!quantity_parse(capacity_text ? capacity_text : "0", &capacity) || quantity_compare(&wanted, &capacity) <= 0)
-        causes_add(causes, CAUSE_FORBIDDEN, storage_field, NULL, "field can not be less than status.capacity");
+    if (!quantity_parse(capacity_text ? capacity_text : "0", &capacity) ||
+        quantity_compare(&wanted, &capacity) <= 0)
+        causes_add(causes, CAUSE_FORBIDDEN, storage_field, NULL,
+                   "field can not be less than status.capacity");
 }
 
 static void claim_validate(struct call *call, const cJSON *object, const cJSON *old, struct causes *causes)
@@ -120,7 +126,8 @@ static void claim_validate(struct call *call, const cJSON *object, const cJSON *
         causes_add(causes, CAUSE_REQUIRED, "spec.resources[storage]", NULL, "%s", "");
     else if (quantity_parse(request, &size) && quantity_sign(&size) <= 0)
         causes_add_node(causes, CAUSE_INVALID, "spec.resources[storage]",
-                        json_path(object, "spec", "resources", "requests", "storage", NULL), "must be greater than zero");
+                        json_path(object, "spec", "resources", "requests", "storage", NULL),
+                        "must be greater than zero");
     if (old)
         claim_validate_update(object, old, causes);
 }
@@ -138,10 +145,11 @@ static int claim_admit_late(struct call *call, const cJSON *object, const cJSON 
     const struct object *class = name && *name ? store_find(classes, NULL, name) : NULL;
     if (class && json_bool_or(object_tree(class), "allowVolumeExpansion", false))
         return 0;
-    return refuse_object(call, call->kind, meta_str(object, "name"), 403, "Forbidden",
-                         "persistentvolumeclaims \"%s\" is forbidden: only dynamically provisioned pvc can be resized and "
-                         "the storageclass that provisions the pvc must support resize",
-                         meta_str(object, "name"));
+    return refuse_object(
+        call, call->kind, meta_str(object, "name"), 403, "Forbidden",
+        "persistentvolumeclaims \"%s\" is forbidden: only dynamically provisioned pvc can be resized and "
+        "the storageclass that provisions the pvc must support resize",
+        meta_str(object, "name"));
 }
 
 const struct kind_hooks claim_hooks = {.set_defaults = claim_defaults,

@@ -18,12 +18,14 @@ int decode_body(struct call *call)
         return refuse_bad_request(call, "the request has no body");
     if (request->body_length > BODY_MAX)
         return refuse(call, 413, "RequestEntityTooLarge", "limit is %d", BODY_MAX);
-    if (has_media_type(type, "application/vnd.kubernetes.protobuf") || has_media_type(type, "application/cbor"))
+    if (has_media_type(type, "application/vnd.kubernetes.protobuf") ||
+        has_media_type(type, "application/cbor"))
         return refuse(call, 415, "UnsupportedMediaType",
                       "kubesim does not model %s: send application/json or application/yaml", type);
     CLEANUP_ERROR struct error *err = NULL;
     int result = json_parse(request->body, request->body_length, &call->body, &err);
-    bool yaml = has_media_type(type, "application/yaml") || has_media_type(type, "application/apply-patch+yaml");
+    bool yaml =
+        has_media_type(type, "application/yaml") || has_media_type(type, "application/apply-patch+yaml");
     if (result < 0 && yaml) {
         error_free(STEAL(err));
         result = yaml_parse_one(request->body, request->body_length, "body", &call->body, &err);
@@ -43,13 +45,16 @@ static int check_type(struct call *call, const struct kind *kind, cJSON *object)
     if (kind->flags & KIND_CUSTOM && (!name || !api_version))
         return refuse_bad_request(call, "Object '%s' is missing in the body", name ? "apiVersion" : "Kind");
     if (kind->flags & KIND_CUSTOM && strcmp(api_version, expected) != 0)
-        return refuse_bad_request(call, "the API version in the data (%s) does not match the expected API version (%s)",
-                                  api_version, expected);
+        return refuse_bad_request(
+            call, "the API version in the data (%s) does not match the expected API version (%s)",
+            api_version, expected);
     if ((api_version && strcmp(api_version, expected) != 0) || (name && strcmp(name, kind->name) != 0))
-        return refuse_bad_request(call, "%s in version \"%s\" cannot be handled as a %s: no kind \"%s\" is registered for "
-                                        "version \"%s\"",
-                                  name ? name : "", api_version ? api_version : "", kind->name, name ? name : "",
-                                  api_version ? api_version : "");
+        return refuse_bad_request(
+            call,
+            "%s in version \"%s\" cannot be handled as a %s: no kind \"%s\" is registered for "
+            "version \"%s\"",
+            name ? name : "", api_version ? api_version : "", kind->name, name ? name : "",
+            api_version ? api_version : "");
     json_set_str(object, "kind", kind->name);
     json_set_str(object, "apiVersion", expected);
     return 0;
@@ -73,7 +78,8 @@ static int report_unknown(struct call *call, const struct kind *kind, struct unk
     for (size_t i = 0; i < unknown->count; i++)
         buf_addf(&list, "%sunknown field \"%s\"", i ? ", " : "", unknown->paths[i]);
     if (str_equal(mode, "Strict"))
-        return refuse_bad_request(call, "%s in version \"%s\" cannot be handled as a %s: strict decoding error: %s",
+        return refuse_bad_request(call,
+                                  "%s in version \"%s\" cannot be handled as a %s: strict decoding error: %s",
                                   kind->name, kind->version, kind->name, buf_text(&list));
     str_replace(&call->response->warning, buf_text(&list));
     return 0;
@@ -85,7 +91,8 @@ static const struct schema *meta_schema(const struct kubesim *sim)
 }
 
 /* metadata is decoded by the same type for every kind. */
-static int decode_meta(struct call *call, const struct kind *kind, cJSON *object, struct unknown_fields *unknown)
+static int decode_meta(struct call *call, const struct kind *kind, cJSON *object,
+                       struct unknown_fields *unknown)
 {
     cJSON *meta = json_get(object, "metadata");
     if (!meta || cJSON_IsNull(meta)) {
@@ -96,8 +103,8 @@ static int decode_meta(struct call *call, const struct kind *kind, cJSON *object
     int result = cJSON_IsObject(meta) ? schema_check_types(meta_schema(call->sim), meta, &err)
                                       : error_set(&err, ERROR_INVALID, "metadata is no object");
     if (result < 0)
-        return refuse_bad_request(call, "%s in version \"%s\" cannot be handled as a %s: metadata: %s", kind->name,
-                                  kind->version, kind->name, error_text(err));
+        return refuse_bad_request(call, "%s in version \"%s\" cannot be handled as a %s: metadata: %s",
+                                  kind->name, kind->version, kind->name, error_text(err));
     schema_normalize(meta_schema(call->sim), meta);
     CLEANUP_UNKNOWN struct unknown_fields found = {0};
     schema_prune(meta_schema(call->sim), meta, &found);
@@ -138,7 +145,8 @@ int decode_object(struct call *call, const struct kind *kind)
     return result < 0 ? result : decode_finish(call, kind, call->body);
 }
 
-/* --- metadata ------------------------------------------------------------------------------------------------- */
+/* --- metadata
+ * ------------------------------------------------------------------------------------------------- */
 
 static bool is_lower_alphanumeric(char byte)
 {
@@ -191,15 +199,19 @@ static void validate_labels(const cJSON *labels, struct causes *causes)
     cJSON_ArrayForEach (label, labels) {
         CLEANUP_FREE char *shown = xasprintf("\"%s\"", label->string);
         if (!is_qualified_name(label->string))
-            causes_add(causes, CAUSE_INVALID, "metadata.labels", shown,
-                       "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with "
-                       "an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "
-                       "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')");
+            causes_add(
+                causes, CAUSE_INVALID, "metadata.labels", shown,
+                "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end "
+                "with "
+                "an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "
+                "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')");
         if (*label->valuestring && !is_qualified_part(label->valuestring, strlen(label->valuestring)))
-            causes_add_node(causes, CAUSE_INVALID, "metadata.labels", label,
-                            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or "
-                            "'.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  "
-                            "or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')");
+            causes_add_node(
+                causes, CAUSE_INVALID, "metadata.labels", label,
+                "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or "
+                "'.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value', "
+                " "
+                "or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')");
     }
 }
 
@@ -243,7 +255,8 @@ static void validate_new_finalizers(const cJSON *object, const cJSON *old, struc
             buf_addf(&added, "%s\"%s\"", added.length ? ", " : "", finalizer->valuestring);
     if (added.length)
         causes_add(causes, CAUSE_FORBIDDEN, "metadata.finalizers", NULL,
-                   "no new finalizers can be added if the object is being deleted, found new finalizers []string{%s}",
+                   "no new finalizers can be added if the object is being deleted, found new finalizers "
+                   "[]string{%s}",
                    buf_text(&added));
 }
 
@@ -254,13 +267,16 @@ static void validate_name(const struct kind *kind, const char *name, struct caus
     if (role || is_dns_name(name, strlen(name), !label, label ? 63 : 253))
         return;
     CLEANUP_FREE char *shown = xasprintf("\"%s\"", name);
-    causes_add(causes, CAUSE_INVALID, "metadata.name", shown, "%s",
-               label ? "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must "
-                       "start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for "
-                       "validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
-                     : "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
-                       "and must start and end with an alphanumeric character (e.g. 'example.com', regex used for "
-                       "validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')");
+    causes_add(
+        causes, CAUSE_INVALID, "metadata.name", shown, "%s",
+        label ? "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
+                "must "
+                "start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for "
+                "validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+              : "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
+                "'.', "
+                "and must start and end with an alphanumeric character (e.g. 'example.com', regex used for "
+                "validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')");
 }
 
 void meta_validate(const struct kind *kind, const cJSON *object, const cJSON *old, struct causes *causes)
@@ -273,11 +289,12 @@ void meta_validate(const struct kind *kind, const cJSON *object, const cJSON *ol
     const cJSON *finalizer;
     cJSON_ArrayForEach (finalizer, json_get(meta, "finalizers"))
         if (!is_qualified_name(finalizer->valuestring))
-            causes_add_node(causes, CAUSE_INVALID, "metadata.finalizers", finalizer, "name part must be valid");
+            causes_add_node(causes, CAUSE_INVALID, "metadata.finalizers", finalizer,
+                            "name part must be valid");
     if (!old)
         return;
-    static const char *const fixed[] = {"name",  "namespace", "uid", "creationTimestamp", "deletionTimestamp",
-                                        "deletionGracePeriodSeconds"};
+    static const char *const fixed[] = {
+        "name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"};
     for (size_t i = 0; i < ARRAY_SIZE(fixed); i++)
         validate_unchanged(object, old, fixed[i], causes);
     validate_new_finalizers(object, old, causes);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a request's body to an object of a kind: parsing, type checks, pruning, defaults, in the server's order. */
+ * From a request's body to an object of a kind: parsing, type checks, pruning, defaults, in the server's
+ * order. */
 #pragma once
 
 #include "kubesim/model.h"
@@ -9,8 +10,8 @@
 int decode_body(struct call *call);
 /* The body as an object of kind, in call->body, checked and completed (decode_finish). */
 int decode_object(struct call *call, const struct kind *kind);
-/* The second half, for objects that come from a patch: checks apiVersion and kind, prunes (fieldValidation of the
- * call), checks types, sets defaults. */
+/* The second half, for objects that come from a patch: checks apiVersion and kind, prunes (fieldValidation of
+ * the call), checks types, sets defaults. */
 int decode_finish(struct call *call, const struct kind *kind, cJSON *object);
 /* What every metadata must hold to: names, labels, annotations, owners, finalizers. */
 void meta_validate(const struct kind *kind, const cJSON *object, const cJSON *old, struct causes *causes);

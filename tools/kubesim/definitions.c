@@ -63,7 +63,8 @@ static int check_what_is_left_out(struct call *call, const cJSON *object)
     return 0;
 }
 
-/* Everything that serving the kind will need, tried once: what kubesim cannot evaluate is refused here and now. */
+/* Everything that serving the kind will need, tried once: what kubesim cannot evaluate is refused here and
+ * now. */
 static int admit(struct call *call, cJSON *object, const cJSON *old)
 {
     (void)old;
@@ -80,7 +81,8 @@ static int admit(struct call *call, cJSON *object, const cJSON *old)
     size_t count = 0;
     int result = tree ? schema_set_custom(tree, NULL, &set, &root, &err) : 0;
     if (result == 0)
-        result = table_columns_from_definition(json_get(version, "additionalPrinterColumns"), &columns, &count, &err);
+        result = table_columns_from_definition(json_get(version, "additionalPrinterColumns"), &columns,
+                                               &count, &err);
     table_columns_free(columns, count);
     schema_set_free(set);
     if (result == -ERROR_UNSUPPORTED)
@@ -116,9 +118,11 @@ static void validate(struct call *call, const cJSON *object, const cJSON *old, s
         causes_add_node(causes, CAUSE_INVALID, "metadata.name", json_path(object, "metadata", "name", NULL),
                         "must be spec.names.plural+\".\"+spec.group");
     if (!version)
-        causes_add(causes, CAUSE_INVALID, "spec.versions", "[]", "must have exactly one version marked as storage version");
+        causes_add(causes, CAUSE_INVALID, "spec.versions", "[]",
+                   "must have exactly one version marked as storage version");
     else if (!json_path(version, "schema", "openAPIV3Schema", NULL))
-        causes_add(causes, CAUSE_REQUIRED, "spec.versions[0].schema.openAPIV3Schema", NULL, "schemas are required");
+        causes_add(causes, CAUSE_REQUIRED, "spec.versions[0].schema.openAPIV3Schema", NULL,
+                   "schemas are required");
     static const char *const fixed[] = {"group", "scope"};
     for (size_t i = 0; old && i < ARRAY_SIZE(fixed); i++) {
         CLEANUP_FREE char *field = xasprintf("spec.%s", fixed[i]);
@@ -219,7 +223,8 @@ static struct kind *make_kind(const struct kubesim *sim, const cJSON *definition
     kind->flags = KIND_CUSTOM | KIND_GENERATION;
     if (str_equal(json_str(spec, "scope"), "Namespaced"))
         kind->flags |= KIND_NAMESPACED;
-    const struct schema *meta = schema_set_find(sim->schemas, "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
+    const struct schema *meta =
+        schema_set_find(sim->schemas, "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
     ENSURE(schema_set_custom(json_path(version, "schema", "openAPIV3Schema", NULL), meta, &kind->own_schemas,
                              &kind->schema, NULL) == 0);
     use_subresources(kind, version);

@@ -4,8 +4,8 @@
 
 /* DeleteOptions, from the body where there is one: then nothing of the query counts. */
 struct delete_options {
-    cJSON *tree;      /* what the strings point into */
-    const char *uid;  /* NULL: no precondition; "" is one that never holds */
+    cJSON *tree;     /* what the strings point into */
+    const char *uid; /* NULL: no precondition; "" is one that never holds */
     const char *resource_version;
     const char *propagation; /* NULL, "Orphan", "Foreground", "Background" */
     int64_t grace_s;         /* -1: none given */
@@ -66,24 +66,26 @@ static int options_from_query(struct call *call, struct delete_options *options)
 static int read_options(struct call *call, struct delete_options *options)
 {
     *options = (struct delete_options){.grace_s = -1};
-    int result = call->request->body_length > 0 ? options_from_body(call, options) : options_from_query(call, options);
+    int result =
+        call->request->body_length > 0 ? options_from_body(call, options) : options_from_query(call, options);
     if (result == 0 && options->grace_s < -1)
         options->grace_s = 1;
     return result;
 }
 
 /* Deletes name the kind where other conflicts name the resource. */
-static int refuse_precondition(struct call *call, const struct kind *kind, const char *name, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-static int refuse_precondition(struct call *call, const struct kind *kind, const char *name, const char *format, ...)
+static int refuse_precondition(struct call *call, const struct kind *kind, const char *name,
+                               const char *format, ...) __attribute__((format(printf, 4, 5)));
+static int refuse_precondition(struct call *call, const struct kind *kind, const char *name,
+                               const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     CLEANUP_FREE char *message = xvasprintf(format, args);
     va_end(args);
     CLEANUP_FREE char *qualified = kind_qualified_name(kind);
-    refuse_object(call, kind, name, 409, "Conflict", "Operation cannot be fulfilled on %s \"%s\": %s", qualified, name,
-                  message);
+    refuse_object(call, kind, name, 409, "Conflict", "Operation cannot be fulfilled on %s \"%s\": %s",
+                  qualified, name, message);
     refusal_set_kind(call, kind->name);
     return -1;
 }
@@ -95,15 +97,17 @@ static int check_preconditions(struct call *call, const struct kind *kind, const
     const char *uid = meta_str(object_tree(object), "uid");
     const char *version = meta_str(object_tree(object), "resourceVersion");
     if (options->uid && strcmp(options->uid, uid) != 0)
-        return refuse_precondition(call, kind, name,
-                               "the UID in the precondition (%s) does not match the UID in record (%s). The object "
-                               "might have been deleted and then recreated",
-                               options->uid, uid);
+        return refuse_precondition(
+            call, kind, name,
+            "the UID in the precondition (%s) does not match the UID in record (%s). The object "
+            "might have been deleted and then recreated",
+            options->uid, uid);
     if (options->resource_version && strcmp(options->resource_version, version) != 0)
-        return refuse_precondition(call, kind, name,
-                               "the ResourceVersion in the precondition (%s) does not match the ResourceVersion in "
-                               "record (%s). The object might have been modified",
-                               options->resource_version, version);
+        return refuse_precondition(
+            call, kind, name,
+            "the ResourceVersion in the precondition (%s) does not match the ResourceVersion in "
+            "record (%s). The object might have been modified",
+            options->resource_version, version);
     return 0;
 }
 
@@ -170,10 +174,10 @@ static void answer_deleted(struct call *call, struct kind *kind, struct version 
     version_unref(version);
 }
 
-/* The real server takes a definition's objects away in the background and shows it terminating meanwhile; here it is
- * gone at once, but the answer looks the same. Takes last. */
-static struct version *delete_definition(struct call *call, struct kind *kind, struct object *object, cJSON *last,
-                                         bool *ret_gone)
+/* The real server takes a definition's objects away in the background and shows it terminating meanwhile;
+ * here it is gone at once, but the answer looks the same. Takes last. */
+static struct version *delete_definition(struct call *call, struct kind *kind, struct object *object,
+                                         cJSON *last, bool *ret_gone)
 {
     cJSON *shown = json_copy(last);
     char now[TIME_TEXT_SIZE];

@@ -3,7 +3,6 @@
  * What clients ask before they ask for objects: versions, groups, resources, health. */
 #include "kubesim/openapi.h"
 
-#include <stdio.h>
 
 static int not_found(struct call *call)
 {
@@ -18,11 +17,11 @@ static void answer_word(struct call *call, const char *word)
 static int answer_version_info(struct call *call)
 {
     const char *version = call->sim->git_version;
-    int major = 1;
-    int minor = 36;
-    sscanf(version, "v%d.%d", &major, &minor);
-    CLEANUP_FREE char *major_text = xasprintf("%d", major);
-    CLEANUP_FREE char *minor_text = xasprintf("%d", minor);
+    const char *major = version + (*version == 'v');
+    const char *minor = major + strcspn(major, ".");
+    minor += *minor == '.';
+    CLEANUP_FREE char *major_text = xstrndup(major, strspn(major, "0123456789"));
+    CLEANUP_FREE char *minor_text = xstrndup(minor, strspn(minor, "0123456789"));
     cJSON *info = json_new_object();
     json_add_str(info, "major", major_text);
     json_add_str(info, "minor", minor_text);
@@ -202,7 +201,8 @@ int discovery_answer(struct call *call)
     const struct path *path = &call->path;
     const char *const *segments = path->segments;
     if (strcmp(call->request->method, "GET") != 0)
-        return refuse(call, 405, "MethodNotAllowed", "the server does not allow this method on the requested resource");
+        return refuse(call, 405, "MethodNotAllowed",
+                      "the server does not allow this method on the requested resource");
     const char *first = path->segment_count ? segments[0] : "";
     if (strcmp(first, "version") == 0 && path->segment_count == 1)
         return answer_version_info(call);

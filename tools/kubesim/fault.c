@@ -8,7 +8,7 @@ enum { FAULTS_MAX = 256 };
 
 struct fault {
     struct fault_effect effect;
-    char *verb; /* of verb_name(), "write", or NULL: what the action is made for */
+    char *verb;     /* of verb_name(), "write", or NULL: what the action is made for */
     char *resource; /* globs; NULL: any */
     char *subresource;
     char *name;
@@ -76,10 +76,10 @@ static int parse_action(struct fault *fault, const char *word, const char *value
         bool needs_time;
         bool takes_amount;
     } actions[] = {
-        {"lost", FAULT_LOST, false, false},   {"drop", FAULT_DROP, false, false},
-        {"late", FAULT_LATE, true, true},     {"slow", FAULT_SLOW, true, true},
-        {"cut", FAULT_CUT, false, true},      {"freeze", FAULT_FREEZE, false, true},
-        {"gone", FAULT_GONE, false, false},   {"stale", FAULT_STALE, false, true},
+        {"lost", FAULT_LOST, false, false}, {"drop", FAULT_DROP, false, false},
+        {"late", FAULT_LATE, true, true},   {"slow", FAULT_SLOW, true, true},
+        {"cut", FAULT_CUT, false, true},    {"freeze", FAULT_FREEZE, false, true},
+        {"gone", FAULT_GONE, false, false}, {"stale", FAULT_STALE, false, true},
     };
     fault->effect.amount_us = -1;
     for (size_t i = 0; i < ARRAY_SIZE(actions); i++) {
@@ -95,8 +95,10 @@ static int parse_action(struct fault *fault, const char *word, const char *value
     }
     int64_t status;
     if (value || strlen(word) != 3 || parse_number(word, 599, &status, NULL) < 0 || status < 400)
-        return error_set(err, ERROR_USAGE, "'%s' is no fault: a status from 400 to 599, lost, drop, late=TIME, "
-                         "slow=TIME, cut, freeze, gone or stale=N", word);
+        return error_set(err, ERROR_USAGE,
+                         "'%s' is no fault: a status from 400 to 599, lost, drop, late=TIME, "
+                         "slow=TIME, cut, freeze, gone or stale=N",
+                         word);
     fault->effect.action = FAULT_STATUS;
     fault->effect.status = (int)status;
     return 0;
@@ -104,18 +106,21 @@ static int parse_action(struct fault *fault, const char *word, const char *value
 
 static int parse_match(struct fault *fault, const char *key, const char *value, struct error **err)
 {
-    int64_t retry;
+    int64_t retry = 0;
     if (strcmp(key, "verb") == 0) {
-        static const char *const verbs[] = {"get",    "list",   "watch",            "create", "update",
-                                            "patch",  "delete", "deletecollection", "write",  "any"};
+        static const char *const verbs[] = {"get",    "list",  "watch",  "create",
+                                            "update", "patch", "delete", "deletecollection",
+                                            "write",  "any"};
         for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
             if (strcmp(verbs[i], value) == 0) {
                 str_replace(&fault->verb, value);
                 return 0;
             }
         }
-        return error_set(err, ERROR_USAGE, "verb=%s: get, list, watch, create, update, patch, delete, "
-                         "deletecollection, write or any", value);
+        return error_set(err, ERROR_USAGE,
+                         "verb=%s: get, list, watch, create, update, patch, delete, "
+                         "deletecollection, write or any",
+                         value);
     }
     if (strcmp(key, "resource") == 0) {
         const char *slash = strchr(value, '/');
@@ -140,8 +145,9 @@ static int parse_match(struct fault *fault, const char *key, const char *value, 
             fault->effect.retry_after_s = (int)retry;
         return result;
     } else
-        return error_set(err, ERROR_USAGE,
-                         "'%s' is no part of a fault: verb, resource, name, namespace, user, nth, times or retry", key);
+        return error_set(
+            err, ERROR_USAGE,
+            "'%s' is no part of a fault: verb, resource, name, namespace, user, nth, times or retry", key);
     return 0;
 }
 
@@ -158,7 +164,7 @@ static int parse_fault(const char *text, size_t length, struct fault **ret, stru
         if (value)
             *value++ = '\0';
         const char *name = word + strspn(word, " ");
-        int result = first    ? parse_action(fault, name, value, err)
+        int result = first   ? parse_action(fault, name, value, err)
                      : value ? parse_match(fault, name, value, err)
                              : error_set(err, ERROR_USAGE, "'%s' needs a value", name);
         if (result < 0)
@@ -212,13 +218,17 @@ const char *kubesim_fault_help(void)
            "  late=TIME                    executed TIME later, whether the client still waits or not\n"
            "  slow=TIME                    executed at once, answered TIME later\n"
            "  cut[=N|TIME]                 a watch ends after N events or TIME (0)\n"
-           "  freeze[=N|TIME]              a watch stays open and says nothing more after N events or TIME (0)\n"
+           "  freeze[=N|TIME]              a watch stays open and says nothing more after N events or TIME "
+           "(0)\n"
            "  gone                         a watch or list is told that its version is too old (410)\n"
            "  stale=N                      a list shows the state of N changes ago\n"
-           "KEYs say which requests are hit: verb (get list watch create update patch delete deletecollection write\n"
-           "any; unless given, what the action is made for: writes, watches, lists), resource (pods, neosets/status,\n"
+           "KEYs say which requests are hit: verb (get list watch create update patch delete "
+           "deletecollection write\n"
+           "any; unless given, what the action is made for: writes, watches, lists), resource (pods, "
+           "neosets/status,\n"
            "pods/ for the pods themselves),\n"
-           "name, namespace and user (globs), nth (the first one hit, from 1), times (how many from there; 1; 0: all).\n"
+           "name, namespace and user (globs), nth (the first one hit, from 1), times (how many from there; "
+           "1; 0: all).\n"
            "  409,verb=patch,resource=pods,nth=2         the second patch of a pod conflicts\n"
            "  lost,verb=create,resource=pods,name=db-3   pod db-3 is created, nobody is told\n"
            "  late=3s,verb=patch,resource=pods           the next pod patch lands after three seconds\n"
@@ -226,7 +236,8 @@ const char *kubesim_fault_help(void)
            "  429,retry=2,times=0                        every write is turned away\n";
 }
 
-/* --- meeting a request ---------------------------------------------------------------------------------------- */
+/* --- meeting a request
+ * ---------------------------------------------------------------------------------------- */
 
 static bool is_write(enum verb verb)
 {
@@ -251,7 +262,8 @@ static bool matches_verb(const struct fault *fault, const struct call *call)
     }
     if (strcmp(fault->verb, "any") == 0)
         return true;
-    return strcmp(fault->verb, "write") == 0 ? is_write(call->verb) : strcmp(fault->verb, verb_name(call->verb)) == 0;
+    return strcmp(fault->verb, "write") == 0 ? is_write(call->verb)
+                                             : strcmp(fault->verb, verb_name(call->verb)) == 0;
 }
 
 static bool matches_glob(const char *glob, const char *text)
@@ -263,7 +275,8 @@ static bool matches(const struct fault *fault, const struct call *call)
 {
     const char *name = call->name ? call->name : call->own_name;
     return matches_verb(fault, call) && matches_glob(fault->resource, call->resource) &&
-           (!fault->subresource || str_equal(fault->subresource, call->subresource ? call->subresource : "")) &&
+           (!fault->subresource ||
+            str_equal(fault->subresource, call->subresource ? call->subresource : "")) &&
            matches_glob(fault->name, name) && matches_glob(fault->namespace, call->namespace) &&
            matches_glob(fault->user, call->request->user);
 }
@@ -291,7 +304,8 @@ struct fault_effect faults_meet(struct call *call)
         if (!matches(fault, call))
             continue;
         fault->seen++;
-        bool due = fault->seen >= fault->nth && (fault->times == 0 || fault->seen < fault->nth + fault->times);
+        bool due =
+            fault->seen >= fault->nth && (fault->times == 0 || fault->seen < fault->nth + fault->times);
         if (due && effect.action == FAULT_NONE)
             effect = fault->effect;
     }
@@ -305,16 +319,19 @@ int fault_answer(struct call *call, const struct fault_effect *effect)
     static const struct {
         int status;
         const char *reason;
-    } reasons[] = {{400, "BadRequest"},  {401, "Unauthorized"},        {403, "Forbidden"},
-                   {404, "NotFound"},    {409, "Conflict"},            {410, "Expired"},
-                   {422, "Invalid"},     {429, "TooManyRequests"},     {500, "InternalError"},
-                   {503, "ServiceUnavailable"}, {504, "Timeout"}};
+    } reasons[] = {{400, "BadRequest"},    {401, "Unauthorized"},
+                   {403, "Forbidden"},     {404, "NotFound"},
+                   {409, "Conflict"},      {410, "Expired"},
+                   {422, "Invalid"},       {429, "TooManyRequests"},
+                   {500, "InternalError"}, {503, "ServiceUnavailable"},
+                   {504, "Timeout"}};
     const char *reason = "";
     for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
         if (reasons[i].status == effect->status)
             reason = reasons[i].reason;
     call->response->retry_after_s = effect->retry_after_s ? effect->retry_after_s : effect->status == 429;
     if (call->kind && call->name)
-        return refuse_object(call, call->kind, call->name, effect->status, reason, "kubesim: a fault that was asked for");
+        return refuse_object(call, call->kind, call->name, effect->status, reason,
+                             "kubesim: a fault that was asked for");
     return refuse(call, effect->status, reason, "kubesim: a fault that was asked for");
 }

@@ -3,9 +3,11 @@
 
 enum { PATH_MAX_BYTES = 64 * 1024 };
 
-/* --- what a value is to the schema ------------------------------------------------------------------------------ */
+/* --- what a value is to the schema
+ * ------------------------------------------------------------------------------ */
 
-/* Free-form data of custom kinds is deduced: objects merge, lists do not. Of built-in kinds it is one value. */
+/* Free-form data of custom kinds is deduced: objects merge, lists do not. Of built-in kinds it is one value.
+ */
 static bool is_atomic_object(const struct schema *schema)
 {
     if (!schema)
@@ -65,7 +67,8 @@ static const cJSON *find_item(const struct schema *list, const cJSON *array, con
     return NULL;
 }
 
-/* --- sets ------------------------------------------------------------------------------------------------------- */
+/* --- sets
+ * ------------------------------------------------------------------------------------------------------- */
 
 bool field_set_is_empty(const cJSON *set)
 {
@@ -176,10 +179,11 @@ void field_set_visit(const cJSON *set, void (*visit)(void *context, const char *
     visit_at(set, "", visit, context);
 }
 
-/* --- the fields of a configuration ------------------------------------------------------------------------------ */
+/* --- the fields of a configuration
+ * ------------------------------------------------------------------------------ */
 
-static int fields_below(const struct schema *schema, const cJSON *node, const char *path, bool strict, cJSON *set,
-                        struct error **err);
+static int fields_below(const struct schema *schema, const cJSON *node, const char *path, bool strict,
+                        cJSON *set, struct error **err);
 
 static int refuse_duplicate(const char *path, const char *key, struct error **err)
 {
@@ -188,9 +192,10 @@ static int refuse_duplicate(const char *path, const char *key, struct error **er
     return error_set(err, ERROR_INVALID, "%s: duplicate entries for key %s", path, buf_text(&step));
 }
 
-static int fields_of_list(const struct schema *schema, const cJSON *node, const char *path, bool strict, cJSON *set,
-                          struct error **err)
+static int fields_of_list(const struct schema *schema, const cJSON *node, const char *path, bool strict,
+                          cJSON *set, struct error **err)
 {
+    PRE(schema);
     const cJSON *item;
     cJSON_ArrayForEach (item, node) {
         CLEANUP_FREE char *key = item_key(schema, item);
@@ -208,8 +213,8 @@ static int fields_of_list(const struct schema *schema, const cJSON *node, const 
     return 0;
 }
 
-static int fields_below(const struct schema *schema, const cJSON *node, const char *path, bool strict, cJSON *set,
-                        struct error **err)
+static int fields_below(const struct schema *schema, const cJSON *node, const char *path, bool strict,
+                        cJSON *set, struct error **err)
 {
     if (cJSON_IsArray(node))
         return fields_of_list(schema, node, path, strict, set, err);
@@ -234,7 +239,8 @@ static int fields_below(const struct schema *schema, const cJSON *node, const ch
     return 0;
 }
 
-int field_set_of(const struct schema *schema, const cJSON *object, bool strict, cJSON **ret, struct error **err)
+int field_set_of(const struct schema *schema, const cJSON *object, bool strict, cJSON **ret,
+                 struct error **err)
 {
     CLEANUP_JSON cJSON *set = json_new_object();
     int result = fields_below(schema_follow(schema), object, "", strict, set, err);
@@ -243,11 +249,12 @@ int field_set_of(const struct schema *schema, const cJSON *object, bool strict, 
     return result;
 }
 
-/* --- comparison ------------------------------------------------------------------------------------------------- */
+/* --- comparison
+ * ------------------------------------------------------------------------------------------------- */
 
 /* known: the server's types print this object even when it is empty, so it is not new itself. */
-static void compare_at(const struct schema *schema, const cJSON *old, const cJSON *node, bool known, cJSON *changed,
-                       cJSON *removed);
+static void compare_at(const struct schema *schema, const cJSON *old, const cJSON *node, bool known,
+                       cJSON *changed, cJSON *removed);
 
 /* Compares one value under its key and hangs what differs into the sets. */
 static void compare_child(const struct schema *schema, const cJSON *old, const cJSON *node, const char *key,
@@ -259,7 +266,8 @@ static void compare_child(const struct schema *schema, const cJSON *old, const c
         json_set_item(changed, key, json_new_object());
         return;
     }
-    bool comparable = old && cJSON_IsArray(old) == cJSON_IsArray(node) && cJSON_IsObject(old) == cJSON_IsObject(node);
+    bool comparable =
+        old && cJSON_IsArray(old) == cJSON_IsArray(node) && cJSON_IsObject(old) == cJSON_IsObject(node);
     cJSON *changed_below = json_new_object();
     cJSON *removed_below = json_new_object();
     if (!comparable && !known)
@@ -291,7 +299,8 @@ static void compare_lists(const struct schema *schema, const cJSON *old, const c
     }
 }
 
-/* Members that the server's types print even when empty: required ones, and structures (their default is {}). */
+/* Members that the server's types print even when empty: required ones, and structures (their default is {}).
+ */
 static bool is_always_there(const struct schema *schema, const char *name)
 {
     const cJSON *required;
@@ -313,8 +322,8 @@ static bool is_printed_anyway(const struct schema *schema, const cJSON *member)
                                     json_equal(member, wrapper->default_value));
 }
 
-static void compare_at(const struct schema *schema, const cJSON *old, const cJSON *node, bool known, cJSON *changed,
-                       cJSON *removed)
+static void compare_at(const struct schema *schema, const cJSON *old, const cJSON *node, bool known,
+                       cJSON *changed, cJSON *removed)
 {
     if (cJSON_IsArray(node)) {
         compare_lists(schema, old, node, changed, removed);
@@ -326,8 +335,8 @@ static void compare_at(const struct schema *schema, const cJSON *old, const cJSO
             continue;
         CLEANUP_FREE char *key = member_key(member->string);
         bool below_known = known && is_always_there(schema, member->string);
-        compare_child(schema_member(schema, member->string), json_get(old, member->string), member, key, below_known,
-                      changed, removed);
+        compare_child(schema_member(schema, member->string), json_get(old, member->string), member, key,
+                      below_known, changed, removed);
     }
     cJSON_ArrayForEach (member, old) {
         CLEANUP_FREE char *key = member_key(member->string);
@@ -336,8 +345,8 @@ static void compare_at(const struct schema *schema, const cJSON *old, const cJSO
     }
 }
 
-void field_set_compare(const struct schema *schema, const cJSON *old, const cJSON *object, cJSON **ret_changed,
-                       cJSON **ret_removed)
+void field_set_compare(const struct schema *schema, const cJSON *old, const cJSON *object,
+                       cJSON **ret_changed, cJSON **ret_removed)
 {
     *ret_changed = json_new_object();
     *ret_removed = json_new_object();
@@ -346,16 +355,19 @@ void field_set_compare(const struct schema *schema, const cJSON *old, const cJSO
     compare_at(schema, old, object, !old && schema->builtin, *ret_changed, *ret_removed);
 }
 
-/* --- merging and pruning ---------------------------------------------------------------------------------------- */
+/* --- merging and pruning
+ * ---------------------------------------------------------------------------------------- */
 
 static void merge_into(const struct schema *schema, cJSON *target, const cJSON *config);
 
 /* The merged form of one value over another that is not NULL. */
 static cJSON *merged(const struct schema *schema, const cJSON *live, const cJSON *config)
 {
-    bool same_shape = cJSON_IsArray(live) == cJSON_IsArray(config) && cJSON_IsObject(live) == cJSON_IsObject(config);
-    bool atomic = cJSON_IsObject(config) ? is_atomic_object(schema)
-                                         : !cJSON_IsArray(config) || !schema || schema->list == SCHEMA_LIST_ATOMIC;
+    bool same_shape =
+        cJSON_IsArray(live) == cJSON_IsArray(config) && cJSON_IsObject(live) == cJSON_IsObject(config);
+    bool atomic = cJSON_IsObject(config)
+                      ? is_atomic_object(schema)
+                      : !cJSON_IsArray(config) || !schema || schema->list == SCHEMA_LIST_ATOMIC;
     if (atomic || !same_shape)
         return json_copy(config);
     cJSON *target = json_copy(live);

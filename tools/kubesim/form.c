@@ -40,8 +40,9 @@ int form_of(struct call *call, enum form *ret)
         }
         at += length;
     }
-    return refuse(call, 406, "NotAcceptable",
-                  "406: Not Acceptable\n\nAvailable representations: application/json, application/json;stream=watch");
+    return refuse(
+        call, 406, "NotAcceptable",
+        "406: Not Acceptable\n\nAvailable representations: application/json, application/json;stream=watch");
 }
 
 cJSON *form_metadata(const cJSON *object)

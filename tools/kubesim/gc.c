@@ -86,7 +86,8 @@ static bool owner_lives(const struct kubesim *sim, const cJSON *object, const cJ
 {
     const char *uid = json_str(reference, "uid");
     const struct owner *owner = uid ? find_owner(sim, uid) : NULL;
-    /* The collector looks the owner up by kind and name, then compares uids: a wrong name is as good as none. */
+    /* The collector looks the owner up by kind and name, then compares uids: a wrong name is as good as none.
+     */
     return owner && owner->exists && str_equal(owner->kind, json_str(reference, "kind")) &&
            str_equal(owner->name, json_str(reference, "name")) &&
            (!owner->namespaced || str_equal(owner->namespace, meta_str(object, "namespace")));
@@ -158,13 +159,16 @@ void gc_note(struct kubesim *sim, struct kind *kind, const cJSON *before, const 
         count_dying(&sim->gc.dying_claims, before, after);
     if (kind->hooks == &namespace_hooks)
         count_dying(&sim->gc.dying_namespaces, before, after);
-    bool held = after && meta_is_deleting(after) && (meta_finalizer_count(after) > 0 || kind->hooks == &namespace_hooks);
-    bool lets_go = !after && (sim->gc.dying_claims > 0 || sim->gc.dying_namespaces > 0 || has_dying_owner(sim, before));
+    bool held = after && meta_is_deleting(after) &&
+                (meta_finalizer_count(after) > 0 || kind->hooks == &namespace_hooks);
+    bool lets_go =
+        !after && (sim->gc.dying_claims > 0 || sim->gc.dying_namespaces > 0 || has_dying_owner(sim, before));
     if (held || lets_go)
         gc_look_soon(sim);
 }
 
-/* --- looking ---------------------------------------------------------------------------------------------------- */
+/* --- looking
+ * ---------------------------------------------------------------------------------------------------- */
 
 /* True when it names owners and none of them exists. */
 static bool is_abandoned(const struct kubesim *sim, const cJSON *object)
@@ -240,7 +244,8 @@ static bool delete_dependent(struct kubesim *sim, struct kind *kind, struct obje
     return blocks && !gone;
 }
 
-static void release_finalizer(struct kubesim *sim, struct kind *kind, struct object *object, const char *finalizer)
+static void release_finalizer(struct kubesim *sim, struct kind *kind, struct object *object,
+                              const char *finalizer)
 {
     cJSON *changed = json_copy(object_tree(object));
     meta_remove_finalizer(changed, finalizer);

@@ -24,8 +24,8 @@ struct http_front {
     struct MHD_Daemon *daemon;
     char *address;
     uv_poll_t poll;
-    uv_timer_t tick;   /* what the model has to do next */
-    uv_timer_t wakeup; /* what libmicrohttpd has to do next */
+    uv_timer_t tick;            /* what the model has to do next */
+    uv_timer_t wakeup;          /* what libmicrohttpd has to do next */
     struct exchange *exchanges; /* a list of those that libmicrohttpd knows */
     bool pumping;
     bool stopping;
@@ -56,8 +56,8 @@ struct exchange {
 
 static void on_wakeup(uv_timer_t *timer);
 
-/* Called inside kubesim, from a watch's callbacks: libmicrohttpd runs later, since it may end exchanges, and ending
- * one closes its watch. */
+/* Called inside kubesim, from a watch's callbacks: libmicrohttpd runs later, since it may end exchanges, and
+ * ending one closes its watch. */
 static void resume(struct exchange *exchange)
 {
     if (!exchange->suspended)
@@ -73,13 +73,15 @@ static void suspend(struct exchange *exchange)
     MHD_suspend_connection(exchange->connection);
 }
 
-/* --- watches ------------------------------------------------------------------------------------------------------ */
+/* --- watches
+ * ------------------------------------------------------------------------------------------------------ */
 
 static void on_line(void *context, const char *line, size_t length)
 {
     struct exchange *exchange = context;
     if (buf_add(&exchange->lines, line, length) < 0)
-        exchange->cut = exchange->ended = true; /* nobody reads: the connection goes, as the real one's would */
+        exchange->cut = exchange->ended =
+            true; /* nobody reads: the connection goes, as the real one's would */
     resume(exchange);
 }
 
@@ -107,7 +109,8 @@ static ssize_t read_lines(void *context, uint64_t position, char *out, size_t ro
     return 0;
 }
 
-/* --- answers ------------------------------------------------------------------------------------------------------ */
+/* --- answers
+ * ------------------------------------------------------------------------------------------------------ */
 
 static void add_headers(struct MHD_Response *answer, const struct kubesim_response *response)
 {
@@ -139,9 +142,11 @@ static enum MHD_Result queue_answer(struct exchange *exchange)
         return MHD_NO;
     struct MHD_Response *answer;
     if (exchange->watch)
-        answer = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_lines, exchange, NULL);
+        answer =
+            MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_lines, exchange, NULL);
     else
-        answer = MHD_create_response_from_buffer(response->body_length, response->body, MHD_RESPMEM_PERSISTENT);
+        answer =
+            MHD_create_response_from_buffer(response->body_length, response->body, MHD_RESPMEM_PERSISTENT);
     if (!answer)
         return MHD_NO;
     add_headers(answer, response);
@@ -163,7 +168,8 @@ static const char *user_of(const struct exchange *exchange)
     if (impersonated)
         return impersonated;
     static const char prefix[] = "Bearer user:";
-    return authorization && str_starts_with(authorization, prefix) ? authorization + sizeof(prefix) - 1 : NULL;
+    return authorization && str_starts_with(authorization, prefix) ? authorization + sizeof(prefix) - 1
+                                                                   : NULL;
 }
 
 static void hand_in(struct exchange *exchange, bool again)
@@ -175,7 +181,8 @@ static void hand_in(struct exchange *exchange, bool again)
                                             .audit_id = header(exchange, "Audit-ID"),
                                             .user_agent = header(exchange, "User-Agent"),
                                             .user = user_of(exchange),
-                                            .body = exchange->upload.length ? buf_text(&exchange->upload) : NULL,
+                                            .body =
+                                                exchange->upload.length ? buf_text(&exchange->upload) : NULL,
                                             .body_length = exchange->upload.length,
                                             .no_faults = again};
     static const struct kubesim_watch_callbacks callbacks = {.on_line = on_line, .on_end = on_end};
@@ -218,9 +225,10 @@ static enum MHD_Result first_decision(struct exchange *exchange)
 {
     if (exchange->too_large) {
         exchange->response = (struct kubesim_response){.status = 413};
-        exchange->response.body = xstrdup("{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":"
-                                          "\"Failure\",\"message\":\"Request entity too large: limit is 8388608\","
-                                          "\"reason\":\"RequestEntityTooLarge\",\"code\":413}");
+        exchange->response.body =
+            xstrdup("{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":"
+                    "\"Failure\",\"message\":\"Request entity too large: limit is 8388608\","
+                    "\"reason\":\"RequestEntityTooLarge\",\"code\":413}");
         exchange->response.body_length = strlen(exchange->response.body);
         exchange->decided = true;
         return queue_answer(exchange);
@@ -235,8 +243,8 @@ static enum MHD_Result first_decision(struct exchange *exchange)
 }
 
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
-                                  const char *method, const char *version, const char *upload, size_t *upload_size,
-                                  void **slot)
+                                  const char *method, const char *version, const char *upload,
+                                  size_t *upload_size, void **slot)
 {
     (void)context;
     (void)url;
@@ -293,7 +301,8 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     *slot = NULL;
 }
 
-/* --- the loop ------------------------------------------------------------------------------------------------------ */
+/* --- the loop
+ * ------------------------------------------------------------------------------------------------------ */
 
 static void on_wakeup(uv_timer_t *timer)
 {
@@ -346,7 +355,8 @@ void http_front_pump(struct http_front *front)
     set_tick(front);
 }
 
-/* --- start and stop ------------------------------------------------------------------------------------------------ */
+/* --- start and stop
+ * ------------------------------------------------------------------------------------------------ */
 
 static int parse_address(const char *text, struct sockaddr_storage *ret, struct error **err)
 {
@@ -378,7 +388,7 @@ static int parse_address(const char *text, struct sockaddr_storage *ret, struct 
 
 static char *bound_address(int fd)
 {
-    struct sockaddr_storage storage;
+    struct sockaddr_storage storage = {0};
     socklen_t length = sizeof(storage);
     char host[INET6_ADDRSTRLEN] = "";
     ENSURE(getsockname(fd, (struct sockaddr *)&storage, &length) == 0);
@@ -394,7 +404,7 @@ static char *bound_address(int fd)
 
 static int bind_socket(const char *address, int *ret_fd, struct error **err)
 {
-    struct sockaddr_storage storage;
+    struct sockaddr_storage storage = {0};
     int result = parse_address(address, &storage, err);
     if (result < 0)
         return result;
@@ -435,8 +445,8 @@ int http_front_start(uv_loop_t *loop, struct kubesim *sim, const char *address, 
     front->daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC, 0, NULL, NULL, on_request, front,
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_URI_LOG_CALLBACK, on_uri, front, MHD_OPTION_NOTIFY_COMPLETED,
-        on_completed, NULL, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)(128 * 1024), MHD_OPTION_END);
+        on_completed, NULL, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(128 * 1024), MHD_OPTION_END);
     if (!front->daemon) {
         close(fd);
         free(front->address);
@@ -472,10 +482,12 @@ static void on_closed(uv_handle_t *handle)
 void http_front_stop(struct http_front *front)
 {
     uv_poll_stop(&front->poll);
-    /* libmicrohttpd does not stop while a connection is suspended; those that wait are let go with an error. */
+    /* libmicrohttpd does not stop while a connection is suspended; those that wait are let go with an error.
+     */
     front->stopping = true;
     struct exchange *exchange;
-    DL_FOREACH2 (front->exchanges, exchange, next) {
+    DL_FOREACH2(front->exchanges, exchange, next)
+    {
         exchange->ended = exchange->cut = true;
         if (exchange->suspended)
             MHD_resume_connection(exchange->connection);

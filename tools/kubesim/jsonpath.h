@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The part of JSONPath that printer columns and scale paths use: .a.b, ['a.b'], [0], and the filter [?(@.type=="X")]. */
+ * The part of JSONPath that printer columns and scale paths use: .a.b, ['a.b'], [0], and the filter
+ * [?(@.type=="X")]. */
 #pragma once
 
 #include "base/json.h"

@@ -5,10 +5,17 @@
 #include "kubesim/table.h"
 
 static const char *const plain_fields[] = {"metadata.name", "metadata.namespace", NULL};
-static const char *const pod_fields[] = {"metadata.name",      "metadata.namespace",      "spec.nodeName",
-                                         "status.phase",       "spec.restartPolicy",      "spec.schedulerName",
-                                         "spec.hostNetwork",   "spec.serviceAccountName", "status.podIP",
-                                         "status.nominatedNodeName", NULL};
+static const char *const pod_fields[] = {"metadata.name",
+                                         "metadata.namespace",
+                                         "spec.nodeName",
+                                         "status.phase",
+                                         "spec.restartPolicy",
+                                         "spec.schedulerName",
+                                         "spec.hostNetwork",
+                                         "spec.serviceAccountName",
+                                         "status.podIP",
+                                         "status.nominatedNodeName",
+                                         NULL};
 static const char *const event_fields[] = {"metadata.name",
                                            "metadata.namespace",
                                            "involvedObject.kind",
@@ -53,18 +60,20 @@ enum {
 
 static const struct builtin builtins[] = {
     {"", "v1", "Pod", "pods", "po", N | S | U | D | G, &pod_hooks, pod_fields, CORE "Pod"},
-    {"", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", "pvc", N | S | U | D, &claim_hooks, plain_fields,
-     CORE "PersistentVolumeClaim"},
-    {"", "v1", "PersistentVolume", "persistentvolumes", "pv", S | U | D, NULL, plain_fields, CORE "PersistentVolume"},
+    {"", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", "pvc", N | S | U | D, &claim_hooks,
+     plain_fields, CORE "PersistentVolumeClaim"},
+    {"", "v1", "PersistentVolume", "persistentvolumes", "pv", S | U | D, NULL, plain_fields,
+     CORE "PersistentVolume"},
     {"", "v1", "Event", "events", "ev", N | U | C, &event_hooks, event_fields, CORE "Event"},
     {"", "v1", "Namespace", "namespaces", "ns", S | U, &namespace_hooks, namespace_fields, CORE "Namespace"},
     {"", "v1", "Node", "nodes", "no", S | U, NULL, node_fields, CORE "Node"},
     {"", "v1", "Service", "services", "svc", N | S | U | D, &service_hooks, plain_fields, CORE "Service"},
     {"", "v1", "Secret", "secrets", NULL, N | U, &secret_hooks, secret_fields, CORE "Secret"},
     {"", "v1", "ConfigMap", "configmaps", "cm", N | U, NULL, plain_fields, CORE "ConfigMap"},
-    {"", "v1", "ServiceAccount", "serviceaccounts", "sa", N | U | D, NULL, plain_fields, CORE "ServiceAccount"},
-    {"apps", "v1", "StatefulSet", "statefulsets", "sts", N | S | U | G | KIND_SCALE, &statefulset_hooks, plain_fields,
-     "io.k8s.api.apps.v1.StatefulSet"},
+    {"", "v1", "ServiceAccount", "serviceaccounts", "sa", N | U | D, NULL, plain_fields,
+     CORE "ServiceAccount"},
+    {"apps", "v1", "StatefulSet", "statefulsets", "sts", N | S | U | G | KIND_SCALE, &statefulset_hooks,
+     plain_fields, "io.k8s.api.apps.v1.StatefulSet"},
     {"apps", "v1", "ControllerRevision", "controllerrevisions", NULL, N | U, &revision_hooks, plain_fields,
      "io.k8s.api.apps.v1.ControllerRevision"},
     {"coordination.k8s.io", "v1", "Lease", "leases", NULL, N | C, &lease_hooks, plain_fields,
@@ -76,18 +85,19 @@ static const struct builtin builtins[] = {
      RBAC "RoleBinding"},
     {"rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", NULL, U, NULL, plain_fields,
      RBAC "ClusterRole"},
-    {"rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings", NULL, U, NULL, plain_fields,
-     RBAC "ClusterRoleBinding"},
+    {"rbac.authorization.k8s.io", "v1", "ClusterRoleBinding", "clusterrolebindings", NULL, U, NULL,
+     plain_fields, RBAC "ClusterRoleBinding"},
     {"apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", "crd,crds", S | G,
      &definition_hooks, plain_fields,
      "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition"},
-    {"authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", NULL, KIND_REVIEW, NULL,
-     plain_fields, "io.k8s.api.authorization.v1.SelfSubjectAccessReview"},
-    {"authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", NULL, KIND_REVIEW, NULL, plain_fields,
-     "io.k8s.api.authentication.v1.SelfSubjectReview"},
+    {"authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", NULL, KIND_REVIEW,
+     NULL, plain_fields, "io.k8s.api.authorization.v1.SelfSubjectAccessReview"},
+    {"authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", NULL, KIND_REVIEW, NULL,
+     plain_fields, "io.k8s.api.authentication.v1.SelfSubjectReview"},
 };
 
-/* Groups of the real server that are known and not modelled; "group/plural", or "group/" for all of a group. */
+/* Groups of the real server that are known and not modelled; "group/plural", or "group/" for all of a group.
+ */
 static const char *const left_out[] = {
     "/bindings",
     "/componentstatuses",

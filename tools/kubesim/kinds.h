@@ -30,8 +30,8 @@ void revisions_done(struct kubesim *sim);
 /* Grace of a pod's deletion: the asked one (-1: none asked), cut to 0 where nothing has to be stopped. */
 int64_t pod_deletion_grace_s(const cJSON *pod, int64_t asked_s);
 
-/* Every namespace has the service account and config map that the real controllers put there? Only "default" and
- * "kube-system" exist from the start. */
+/* Every namespace has the service account and config map that the real controllers put there? Only "default"
+ * and "kube-system" exist from the start. */
 void namespaces_make_initial(struct kubesim *sim);
 /* Removes what is in namespaces that go, then these. True when something is left to do. */
 bool namespaces_tick(struct kubesim *sim);

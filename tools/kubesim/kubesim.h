@@ -20,12 +20,12 @@ struct kubesim_options {
     /* One line of an audit log (audit.k8s.io/v1 Event, without the newline) a request; NULL: none. */
     void (*audit)(void *context, const char *line, size_t length);
     void *context;
-    unsigned history_max; /* changes that a watch can resume from; 0: 10000 */
-    bool gc_off;          /* the garbage collector starts switched off (kubesim_set_gc) */
-    int64_t gc_delay_us;  /* how long after a change the collector looks; 0: at the next tick */
-    int64_t bookmark_us;  /* between bookmarks of a watch; 0: 60 s */
-    bool no_managed_fields; /* leave metadata.managedFields out (an apply is then answered 501) */
-    bool deny_reviews;      /* access reviews answer no instead of yes */
+    unsigned history_max;    /* changes that a watch can resume from; 0: 10000 */
+    bool gc_off;             /* the garbage collector starts switched off (kubesim_set_gc) */
+    int64_t gc_delay_us;     /* how long after a change the collector looks; 0: at the next tick */
+    int64_t bookmark_us;     /* between bookmarks of a watch; 0: 60 s */
+    bool no_managed_fields;  /* leave metadata.managedFields out (an apply is then answered 501) */
+    bool deny_reviews;       /* access reviews answer no instead of yes */
     const char *git_version; /* what /version says; NULL: "v1.36.3+kubesim" */
     bool refuse_by_field;    /* StatefulSet immutability as 1.37 words it: one cause a field */
 };
@@ -36,9 +36,9 @@ struct kubesim_request {
     const char *path;   /* percent-encoded, with the query */
     const char *content_type;
     const char *accept;
-    const char *audit_id;   /* the Audit-ID header */
+    const char *audit_id; /* the Audit-ID header */
     const char *user_agent;
-    const char *user;       /* who asks, for the audit log; NULL: "kubesim" */
+    const char *user; /* who asks, for the audit log; NULL: "kubesim" */
     const char *body;
     size_t body_length;
     bool no_faults; /* delivery of a request that a fault held back: faults do not count or hit it again */
@@ -47,8 +47,8 @@ struct kubesim_request {
 enum kubesim_disposition {
     KUBESIM_ANSWERED, /* give the answer to the client, after delay_us */
     KUBESIM_LOST,     /* executed; the connection ends without a byte of the answer, after delay_us */
-    KUBESIM_HELD,     /* not executed yet: hand it in again with no_faults set after delay_us, whether the client
-                         still waits or not; give it that answer if it does */
+    KUBESIM_HELD, /* not executed yet: hand it in again with no_faults set after delay_us, whether the client
+                     still waits or not; give it that answer if it does */
 };
 
 struct kubesim_response {
@@ -66,37 +66,38 @@ struct kubesim_response {
 struct kubesim *kubesim_make(const struct kubesim_options *options);
 void kubesim_free(struct kubesim *sim);
 
-/* Answers one request that is not a watch (a watch is answered 400). *ret is filled in any case and freed with
- * kubesim_response_done(). Large or malformed input is answered, never fatal. */
+/* Answers one request that is not a watch (a watch is answered 400). *ret is filled in any case and freed
+ * with kubesim_response_done(). Large or malformed input is answered, never fatal. */
 void kubesim_handle(struct kubesim *sim, const struct kubesim_request *request, struct kubesim_response *ret);
 void kubesim_response_done(struct kubesim_response *response);
 /* True when the request must go to kubesim_watch_open(). */
 bool kubesim_is_watch(const struct kubesim_request *request);
 
 struct kubesim_watch_callbacks {
-    /* One event with its newline; borrowed. Also called inside kubesim_watch_open() (what the watch resumes from)
-     * and inside the call that changed the object. Must not call into kubesim. */
+    /* One event with its newline; borrowed. Also called inside kubesim_watch_open() (what the watch resumes
+     * from) and inside the call that changed the object. Must not call into kubesim. */
     void (*on_line)(void *context, const char *line, size_t length);
-    /* The stream ended: clean as a server ends it (timeout, 410), or cut like a connection. The watch is still to be
-     * closed by its owner, later. */
+    /* The stream ended: clean as a server ends it (timeout, 410), or cut like a connection. The watch is
+     * still to be closed by its owner, later. */
     void (*on_end)(void *context, bool clean);
 };
-/* Opens a watch: returns it with ret->status 200 and no body, or NULL with ret filled as by kubesim_handle (also
- * HELD or LOST by a fault). The caller closes it. */
+/* Opens a watch: returns it with ret->status 200 and no body, or NULL with ret filled as by kubesim_handle
+ * (also HELD or LOST by a fault). The caller closes it. */
 struct kubesim_watch *kubesim_watch_open(struct kubesim *sim, const struct kubesim_request *request,
                                          const struct kubesim_watch_callbacks *callbacks, void *context,
                                          struct kubesim_response *ret);
 void kubesim_watch_close(struct kubesim_watch *watch);
 
-/* Does what is due by now: the garbage collector, finalizers, namespaces that go, bookmarks, ends of watches. */
+/* Does what is due by now: the garbage collector, finalizers, namespaces that go, bookmarks, ends of watches.
+ */
 void kubesim_tick(struct kubesim *sim);
 /* When kubesim_tick() has something to do next, on the clock of now_us; INT64_MAX: nothing is pending. */
 int64_t kubesim_next_tick_us(const struct kubesim *sim);
 /* The clock that the model goes by: now_us of its options. */
 int64_t kubesim_now_us(const struct kubesim *sim);
 
-/* Faults, by the grammar of kubesim_fault_help(); several may be given, separated by ';'. They act in the order in
- * which they were added, at most one a request. */
+/* Faults, by the grammar of kubesim_fault_help(); several may be given, separated by ';'. They act in the
+ * order in which they were added, at most one a request. */
 int kubesim_fault_add(struct kubesim *sim, const char *spec, struct error **err);
 void kubesim_fault_clear(struct kubesim *sim);
 /* How often faults have hit so far. */
@@ -104,9 +105,10 @@ unsigned kubesim_fault_hits(const struct kubesim *sim);
 /* The grammar with examples, for --help. */
 const char *kubesim_fault_help(void);
 
-/* The garbage collector (owner references, orphan and foreground deletion) on or off; off, finalizers wait. delay_us:
- * how long after a change it looks. blind_us: its picture is so old - dependents younger than that are overlooked when
- * an owner is orphaned, and collected later because their owner is gone (as the real one does under load). */
+/* The garbage collector (owner references, orphan and foreground deletion) on or off; off, finalizers wait.
+ * delay_us: how long after a change it looks. blind_us: its picture is so old - dependents younger than that
+ * are overlooked when an owner is orphaned, and collected later because their owner is gone (as the real one
+ * does under load). */
 void kubesim_set_gc(struct kubesim *sim, bool on, int64_t delay_us, int64_t blind_us);
 /* Forgets the history of changes, as a compaction does: watches from older versions are answered 410. */
 void kubesim_compact(struct kubesim *sim);

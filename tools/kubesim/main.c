@@ -99,17 +99,38 @@ static int parse_options(int argc, char **argv, struct options *options)
                                           {0}};
     for (int option; (option = getopt_long(argc, argv, "h", table, NULL)) != -1;) {
         switch (option) {
-        case LISTEN: options->listen = optarg; break;
-        case KUBECONFIG: options->kubeconfig_out = optarg; break;
-        case CRD: options->definition = optarg; break;
-        case KUBELET: options->kubelet = optarg; break;
-        case FAULTS: options->faults = optarg; break;
-        case AUDIT: options->audit_log = optarg; break;
-        case VERSION: options->git_version = optarg; break;
-        case BY_FIELD: options->refuse_by_field = true; break;
-        case GC_OFF: options->gc_off = true; break;
-        case 'h': print_help(stdout); exit(EXIT_SUCCESS);
-        default: return -1;
+        case LISTEN:
+            options->listen = optarg;
+            break;
+        case KUBECONFIG:
+            options->kubeconfig_out = optarg;
+            break;
+        case CRD:
+            options->definition = optarg;
+            break;
+        case KUBELET:
+            options->kubelet = optarg;
+            break;
+        case FAULTS:
+            options->faults = optarg;
+            break;
+        case AUDIT:
+            options->audit_log = optarg;
+            break;
+        case VERSION:
+            options->git_version = optarg;
+            break;
+        case BY_FIELD:
+            options->refuse_by_field = true;
+            break;
+        case GC_OFF:
+            options->gc_off = true;
+            break;
+        case 'h':
+            print_help(stdout);
+            exit(EXIT_SUCCESS);
+        default:
+            return -1;
         }
     }
     if (optind < argc) {
@@ -138,7 +159,8 @@ static int read_file(const char *path, struct buf *ret, struct error **err)
 static int create_definition(struct kubesim *sim, const cJSON *tree, struct error **err)
 {
     if (!str_equal(json_str(tree, "kind"), "CustomResourceDefinition"))
-        return error_set(err, ERROR_INVALID, "--crd: a %s is no CustomResourceDefinition", json_str(tree, "kind"));
+        return error_set(err, ERROR_INVALID, "--crd: a %s is no CustomResourceDefinition",
+                         json_str(tree, "kind"));
     CLEANUP_FREE char *body = json_print(tree);
     const struct kubesim_request request = {.method = "POST",
                                             .path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
@@ -231,7 +253,8 @@ static int start_kubelet(struct program *program, struct error **err)
     if (!behaviour)
         return 0;
     if (!kubelet_behaviour_is_known(behaviour))
-        return error_set(err, ERROR_USAGE, "--kubelet: '%s' is none of %s", behaviour, kubelet_behaviour_words());
+        return error_set(err, ERROR_USAGE, "--kubelet: '%s' is none of %s", behaviour,
+                         kubelet_behaviour_words());
     const struct kubelet_options options = {.seed = (uint64_t)wall_us(NULL), .behaviour = behaviour};
     program->kubelet = kubelet_loop_start(&program->loop, program->sim, program->front, &options);
     return 0;
@@ -243,7 +266,8 @@ static int start(struct program *program, struct error **err)
     if (result == 0)
         result = make_sim(program, err);
     if (result == 0)
-        result = http_front_start(&program->loop, program->sim, program->options.listen, &program->front, err);
+        result =
+            http_front_start(&program->loop, program->sim, program->options.listen, &program->front, err);
     if (result == 0)
         result = start_kubelet(program, err);
     if (result == 0 && program->options.kubeconfig_out)

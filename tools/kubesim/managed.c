@@ -44,8 +44,8 @@ static cJSON *list_of(const cJSON *object)
 static bool is_entry(const cJSON *entry, const char *manager, const char *operation, const char *subresource)
 {
     const char *own = json_str(entry, "subresource");
-    return str_equal(json_str(entry, "manager"), manager) && str_equal(json_str(entry, "operation"), operation) &&
-           strcmp(own ? own : "", subresource) == 0;
+    return str_equal(json_str(entry, "manager"), manager) &&
+           str_equal(json_str(entry, "operation"), operation) && strcmp(own ? own : "", subresource) == 0;
 }
 
 cJSON *managed_find(const cJSON *object, const char *manager, const char *operation, const char *subresource)
@@ -57,8 +57,8 @@ cJSON *managed_find(const cJSON *object, const char *manager, const char *operat
     return NULL;
 }
 
-static cJSON *make_entry(struct call *call, const struct kind *kind, const char *manager, const char *operation,
-                         const char *subresource, cJSON *set)
+static cJSON *make_entry(struct call *call, const struct kind *kind, const char *manager,
+                         const char *operation, const char *subresource, cJSON *set)
 {
     char now[TIME_TEXT_SIZE];
     sim_time_text(call->sim, now);
@@ -108,7 +108,8 @@ static bool comes_after(const cJSON *a, const cJSON *b)
     return false;
 }
 
-/* cJSON 1.7.15 cannot insert in the middle of an array that grew at its front: the first is taken again and again. */
+/* cJSON 1.7.15 cannot insert in the middle of an array that grew at its front: the first is taken again and
+ * again. */
 static void sort_entries(cJSON *list)
 {
     cJSON *sorted = json_new_array();
@@ -151,8 +152,8 @@ static void choose_list(cJSON *object, const cJSON *old)
     managed_tidy(object);
 }
 
-/* /scale leaves no trace where nobody owned the number, nor when a whole Scale is PUT: that one does not carry the
- * owners, as a patched one does. */
+/* /scale leaves no trace where nobody owned the number, nor when a whole Scale is PUT: that one does not
+ * carry the owners, as a patched one does. */
 static bool scale_without_owner(const struct call *call, const cJSON *object)
 {
     if (!str_equal(call->subresource, "scale"))

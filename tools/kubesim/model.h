@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What all files of the model share: kinds, stored objects and their versions, one request under way (a call), and
- * how a call is refused. Internal to kubesim. Functions that can refuse return 0, or -1 with the call's answer
- * filled: nothing more is to be done then. */
+ * What all files of the model share: kinds, stored objects and their versions, one request under way (a
+ * call), and how a call is refused. Internal to kubesim. Functions that can refuse return 0, or -1 with the
+ * call's answer filled: nothing more is to be done then. */
 #pragma once
 
 #include "base/json.h"
@@ -43,7 +43,8 @@ enum kind_flags {
     KIND_REVIEW = 1 << 8,               /* only create, stores nothing */
 };
 
-/* What a kind does beside the general rules. Each may be NULL. object is the new state, owned by the caller. */
+/* What a kind does beside the general rules. Each may be NULL. object is the new state, owned by the caller.
+ */
 struct kind_hooks {
     /* Fills in what the server fills in, on every decode. */
     void (*set_defaults)(struct call *call, cJSON *object);
@@ -67,21 +68,21 @@ struct kind {
     char *name; /* "Pod" */
     char *plural;
     char *singular;
-    char *list_name;     /* "PodList" */
-    char **short_names;  /* NULL-terminated, or NULL */
-    char **categories;   /* NULL-terminated, or NULL */
+    char *list_name;           /* "PodList" */
+    char **short_names;        /* NULL-terminated, or NULL */
+    char **categories;         /* NULL-terminated, or NULL */
     const char *const *fields; /* what fieldSelector takes, NULL-terminated */
     unsigned flags;
     const struct kind_hooks *hooks;
-    const struct schema *schema; /* owned by the set it comes from */
+    const struct schema *schema;    /* owned by the set it comes from */
     struct schema_set *own_schemas; /* of a custom kind */
     struct table_column *columns;   /* of a custom kind */
     size_t column_count;
     char *scale_spec_path; /* "spec.replicas" ... of a custom kind with KIND_SCALE */
     char *scale_status_path;
-    char *scale_selector_path;  /* or NULL */
-    bool undefined;             /* its definition was deleted: answers 404, objects are gone */
-    struct object **objects;    /* sorted by key */
+    char *scale_selector_path; /* or NULL */
+    bool undefined;            /* its definition was deleted: answers 404, objects are gone */
+    struct object **objects;   /* sorted by key */
     size_t object_count;
     size_t object_room;
 };
@@ -158,20 +159,20 @@ struct call {
     struct path path;
     enum verb verb;
     struct kind *kind; /* NULL for what is no resource */
-    const char *group;  /* of the request, also when kind is NULL */
+    const char *group; /* of the request, also when kind is NULL */
     const char *api_version;
     const char *resource;
     const char *namespace; /* NULL: none in the path */
     const char *name;      /* NULL: a collection */
     const char *subresource;
     bool dry_run;
-    bool applied; /* an apply has settled managedFields itself */
-    int64_t stale_by; /* a fault: a list shows the state so many changes ago */
+    bool applied;              /* an apply has settled managedFields itself */
+    int64_t stale_by;          /* a fault: a list shows the state so many changes ago */
     const char *field_manager; /* never NULL once routed */
     char *own_field_manager;
     char *own_name; /* of a create, when a fault asked for it */
-    cJSON *body; /* the parsed body of create, update, apply and patches; NULL before */
-    char *problem; /* of a refusal: the message for the audit log */
+    cJSON *body;    /* the parsed body of create, update, apply and patches; NULL before */
+    char *problem;  /* of a refusal: the message for the audit log */
 };
 
 /* --- answers (answer.c) --- */
@@ -241,8 +242,8 @@ void causes_add_node(struct causes *causes, enum cause_type type, const char *fi
 void causes_done(struct causes *causes);
 #define CLEANUP_CAUSES __attribute__((cleanup(causes_done)))
 /* 422 about a parameter of the request: "CreateOptions.meta.k8s.io "" is invalid: ...". */
-int refuse_options(struct call *call, const char *kind, const char *field, enum cause_type type, const char *value,
-                   const char *detail);
+int refuse_options(struct call *call, const char *kind, const char *field, enum cause_type type,
+                   const char *value, const char *detail);
 /* 422 when there are any, else 0. */
 int refuse_invalid(struct call *call, const struct kind *kind, const char *name, const struct causes *causes);
 
@@ -298,8 +299,8 @@ void meta_raise_generation(cJSON *object);
 /* The time of the call as metav1.Time. */
 void sim_time_text(const struct kubesim *sim, char text[static TIME_TEXT_SIZE]);
 int64_t sim_now_us(const struct kubesim *sim);
-/* Takes item into array before the item at index (or at the end). cJSON_InsertItemInArray() of Debian's 1.7.15 refuses
- * to insert anywhere but in front. */
+/* Takes item into array before the item at index (or at the end). cJSON_InsertItemInArray() of
+ * Debian's 1.7.15 refuses to insert anywhere but in front. */
 void tree_insert(cJSON *array, int index, cJSON *item);
 /* Copies member key of from to to; removes it where from has none. */
 void tree_copy_member(cJSON *to, const cJSON *from, const char *key);
@@ -327,17 +328,19 @@ int discovery_answer(struct call *call);
 
 /* --- writing, shared by the verbs (store rules: write.c) --- */
 
-/* Admits, prepares, validates and stores a new object (taken, decoded). *ret is what to answer with: the stored
- * version, or with a dry run one that is stored nowhere; the caller's. */
+/* Admits, prepares, validates and stores a new object (taken, decoded). *ret is what to answer with: the
+ * stored version, or with a dry run one that is stored nowhere; the caller's. */
 int create_object(struct call *call, struct kind *kind, cJSON *object, struct version **ret);
-/* The same for a changed one, also through a subresource of the call. An update that lets go the last finalizer of an
- * object that is being deleted removes it. old must not be used afterwards. */
-int update_object(struct call *call, struct kind *kind, struct object *old, cJSON *object, struct version **ret);
+/* The same for a changed one, also through a subresource of the call. An update that lets go the last
+ * finalizer of an object that is being deleted removes it. old must not be used afterwards. */
+int update_object(struct call *call, struct kind *kind, struct object *old, cJSON *object,
+                  struct version **ret);
 /* A new resourceVersion as the server reads it: 0 for absent, "" and "0". Junk is refused with 500. */
 int read_resource_version(struct call *call, const cJSON *object, int64_t *ret);
 /* An unstored version around a tree (taken). */
 struct version *version_make_loose(cJSON *tree);
-/* Takes an object away for good: last is its final state (taken). The caller must not use object afterwards. */
+/* Takes an object away for good: last is its final state (taken). The caller must not use object afterwards.
+ */
 struct version *remove_object(struct call *call, struct kind *kind, struct object *object, cJSON *last);
 
 /* --- the rest --- */
@@ -348,6 +351,6 @@ void gc_note(struct kubesim *sim, struct kind *kind, const cJSON *before, const 
 void gc_look_soon(struct kubesim *sim);
 void gc_tick(struct kubesim *sim);
 void gc_done(struct kubesim *sim);
-/* DELETE as the collector and the namespace controller send it; propagation may be NULL. True when the object is gone
- * at once. */
+/* DELETE as the collector and the namespace controller send it; propagation may be NULL. True when the object
+ * is gone at once. */
 bool delete_quietly(struct kubesim *sim, struct kind *kind, struct object *object, const char *propagation);

@@ -26,10 +26,11 @@ void namespaces_make_initial(struct kubesim *sim)
     const struct kubesim_request request = {.method = "POST", .path = "/api/v1/namespaces"};
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         struct kubesim_response response = {0};
-        struct call call = {.sim = sim, .request = &request, .response = &response, .field_manager = "kubesim"};
+        struct call call = {
+            .sim = sim, .request = &request, .response = &response, .field_manager = "kubesim"};
         cJSON *object = json_new_object();
         json_add_str(json_add_object(object, "metadata"), "name", names[i]);
-        struct version *version;
+        struct version *version = NULL;
         ENSURE(create_object(&call, kind_find(sim, "", "namespaces"), object, &version) == 0);
         version_unref(version);
     }
@@ -48,7 +49,8 @@ static bool empty(struct kubesim *sim, const char *namespace)
             struct object *object = kind->objects[i];
             if (!str_starts_with(object->key, prefix))
                 break;
-            bool gone = meta_is_deleting(object_tree(object)) ? false : delete_quietly(sim, kind, object, NULL);
+            bool gone =
+                meta_is_deleting(object_tree(object)) ? false : delete_quietly(sim, kind, object, NULL);
             left = left || !gone;
             i += !gone;
         }

@@ -6,7 +6,8 @@
 
 static char *group_path(const struct kind *kind)
 {
-    return *kind->group ? xasprintf("apis/%s/%s", kind->group, kind->version) : xasprintf("api/%s", kind->version);
+    return *kind->group ? xasprintf("apis/%s/%s", kind->group, kind->version)
+                        : xasprintf("api/%s", kind->version);
 }
 
 static int answer_index(struct call *call)
@@ -41,8 +42,9 @@ static void add_path(cJSON *paths, const struct kind *kind)
 {
     static const char *const parameters[] = {"dryRun", "fieldManager", "fieldValidation", "force"};
     CLEANUP_FREE char *group = group_path(kind);
-    CLEANUP_FREE char *path = xasprintf("/%s/%s%s/{name}", group,
-                                        kind->flags & KIND_NAMESPACED ? "namespaces/{namespace}/" : "", kind->plural);
+    CLEANUP_FREE char *path =
+        xasprintf("/%s/%s%s/{name}", group, kind->flags & KIND_NAMESPACED ? "namespaces/{namespace}/" : "",
+                  kind->plural);
     cJSON *patch = json_add_object(json_add_object(paths, path), "patch");
     cJSON *list = json_add_array(patch, "parameters");
     for (size_t i = 0; i < ARRAY_SIZE(parameters); i++) {

@@ -27,10 +27,11 @@ static int patch_type_of(struct call *call, enum patch_type *ret)
         *ret = types[i].type;
         return 0;
     }
-    return refuse(call, 415, "UnsupportedMediaType", "%s",
-                  custom ? "the body of the request was in an unknown format - accepted media types include: "
-                           "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
-                         : "415: Unsupported Media Type");
+    return refuse(
+        call, 415, "UnsupportedMediaType", "%s",
+        custom ? "the body of the request was in an unknown format - accepted media types include: "
+                 "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+               : "415: Unsupported Media Type");
 }
 
 static int apply_patch(struct call *call, enum patch_type type, cJSON **target)
@@ -38,8 +39,9 @@ static int apply_patch(struct call *call, enum patch_type type, cJSON **target)
     CLEANUP_ERROR struct error *err = NULL;
     const cJSON *patch = call->body;
     if (type != PATCH_JSON && !cJSON_IsObject(patch))
-        return refuse_bad_request(call, "error decoding patch: json: cannot unmarshal array into Go value of type "
-                                        "map[string]interface {}");
+        return refuse_bad_request(call,
+                                  "error decoding patch: json: cannot unmarshal array into Go value of type "
+                                  "map[string]interface {}");
     int result = 0;
     if (type == PATCH_MERGE)
         patch_merge(*target, patch);
@@ -65,9 +67,9 @@ static int check_patched(struct call *call, const cJSON *patched)
 {
     CLEANUP_ERROR struct error *err = NULL;
     CLEANUP_CAUSES struct causes causes = {0};
-    if (call->kind->flags & KIND_CUSTOM ||
-        (schema_check_types(call->kind->schema, patched, &err) == 0 &&
-         schema_check_types(schema_member(call->kind->schema, "metadata"), json_get(patched, "metadata"), &err) == 0))
+    if (call->kind->flags & KIND_CUSTOM || (schema_check_types(call->kind->schema, patched, &err) == 0 &&
+                                            schema_check_types(schema_member(call->kind->schema, "metadata"),
+                                                               json_get(patched, "metadata"), &err) == 0))
         return 0;
     causes_add_node(&causes, CAUSE_INVALID, "patch", call->body, "%s", error_text(err));
     return refuse_invalid(call, &(struct kind){.group = (char *)"", .name = (char *)""}, "", &causes);
@@ -90,7 +92,7 @@ int write_patch(struct call *call)
     if (apply_patch(call, type, &patched) < 0 || check_patched(call, patched) < 0 ||
         decode_finish(call, call->kind, patched) < 0)
         return -1;
-    struct version *version;
+    struct version *version = NULL;
     if (update_object(call, call->kind, old, STEAL(patched), &version) < 0)
         return -1;
     answer_version(call, 200, call->kind, version);

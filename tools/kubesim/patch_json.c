@@ -25,13 +25,14 @@ static char *next_token(const char **at)
 /* An array index; "-" and the size itself only where a new item may go. -1: none. */
 static int array_index(const cJSON *array, const char *token, bool insert)
 {
+    PRE(token);
     int size = cJSON_GetArraySize(array);
     if (insert && strcmp(token, "-") == 0)
         return size;
     size_t digits = strspn(token, "0123456789");
     if (digits == 0 || digits > 6 || token[digits] || (token[0] == '0' && digits > 1))
         return -1;
-    int index = atoi(token);
+    int index = (int)strtol(token, NULL, 10);
     return index < size + insert ? index : -1;
 }
 
@@ -74,8 +75,9 @@ static cJSON *find(cJSON *root, const char *pointer)
 
 static int missing(const char *operation, const char *pointer, struct error **err)
 {
-    return error_set(err, ERROR_REFUSED, "%s operation does not apply: doc is missing path: %s: missing value",
-                     operation, pointer);
+    return error_set(err, ERROR_REFUSED,
+                     "%s operation does not apply: doc is missing path: %s: missing value", operation,
+                     pointer);
 }
 
 /* Takes value. */

@@ -8,8 +8,8 @@ static int merge_object(const struct schema *schema, cJSON *target, const cJSON 
 
 static bool is_directive(const char *key)
 {
-    return strcmp(key, "$patch") == 0 || strcmp(key, "$retainKeys") == 0 || str_starts_with(key, order_prefix) ||
-           str_starts_with(key, delete_prefix);
+    return strcmp(key, "$patch") == 0 || strcmp(key, "$retainKeys") == 0 ||
+           str_starts_with(key, order_prefix) || str_starts_with(key, delete_prefix);
 }
 
 /* A copy of what a patch adds where nothing was: directives mean nothing there, nulls neither. */
@@ -21,7 +21,8 @@ static cJSON *copy_without_directives(const cJSON *patch)
         copy = json_new_array();
         const cJSON *item;
         cJSON_ArrayForEach (item, patch)
-            if (!str_equal(json_str(item, "$patch"), "delete") && !str_equal(json_str(item, "$patch"), "replace"))
+            if (!str_equal(json_str(item, "$patch"), "delete") &&
+                !str_equal(json_str(item, "$patch"), "replace"))
                 json_append_item(copy, copy_without_directives(item));
     } else if (cJSON_IsObject(patch)) {
         cJSON_Delete(copy);
@@ -62,7 +63,8 @@ static int merge_keyed_list(const struct schema *items, const char *key, cJSON *
             continue;
         const cJSON *value = json_get(item, key);
         if (!value)
-            return error_set(err, ERROR_INVALID, "map: %s does not contain declared merge key: %s", "an item", key);
+            return error_set(err, ERROR_INVALID, "map: %s does not contain declared merge key: %s", "an item",
+                             key);
         cJSON *present = find_by_key(target, key, value);
         if (str_equal(directive, "delete")) {
             if (present)
@@ -134,7 +136,8 @@ static bool is_ordered(const char *key, const cJSON *order, const cJSON *item)
     return *key ? find_by_key(order, key, json_get(item, key)) != NULL : find_scalar(order, item) != NULL;
 }
 
-/* Items named by the order come in its order; one that it does not name keeps its place before those behind it. */
+/* Items named by the order come in its order; one that it does not name keeps its place before those behind
+ * it. */
 static void order_list(cJSON *list, const char *key, const cJSON *order)
 {
     cJSON *sorted = json_new_array();

@@ -18,7 +18,8 @@ struct path {
     size_t parameter_count;
 };
 
-/* Takes an encoded path with its query apart. -ERROR_INVALID: no leading slash, a bad escape, a NUL, too long. */
+/* Takes an encoded path with its query apart. -ERROR_INVALID: no leading slash, a bad escape, a NUL, too
+ * long. */
 int path_parse(const char *encoded, struct path *ret, struct error **err);
 void path_done(struct path *path);
 /* The first value of a parameter, or NULL. */

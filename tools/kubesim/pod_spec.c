@@ -126,7 +126,8 @@ void pod_spec_set_defaults(cJSON *spec, bool template)
         json_add_bool(spec, "enableServiceLinks", true);
 }
 
-/* --- validation ----------------------------------------------------------------------------------------------- */
+/* --- validation
+ * ----------------------------------------------------------------------------------------------- */
 
 static void validate_image(const cJSON *container, const char *field, struct causes *causes)
 {
@@ -139,10 +140,12 @@ static void validate_image(const cJSON *container, const char *field, struct cau
         causes_add_node(causes, CAUSE_INVALID, below, node, "must not have leading or trailing whitespace");
 }
 
-static void validate_containers(const cJSON *list, const char *field, bool image_needed, struct causes *causes)
+static void validate_containers(const cJSON *list, const char *field, bool image_needed,
+                                struct causes *causes)
 {
     int index = 0;
-    for (const cJSON *container = list ? list->child : NULL; container; container = container->next, index++) {
+    for (const cJSON *container = list ? list->child : NULL; container;
+         container = container->next, index++) {
         CLEANUP_FREE char *at = xasprintf("%s[%d]", field, index);
         CLEANUP_FREE char *name_field = xasprintf("%s.name", at);
         const cJSON *name = json_get(container, "name");
@@ -168,7 +171,8 @@ static void validate_mounts(const cJSON *spec, const cJSON *list, const char *fi
             const cJSON *volume;
             cJSON_ArrayForEach (volume, json_get(spec, "volumes"))
                 found = found || str_equal(json_str(volume, "name"), json_str(mount, "name"));
-            CLEANUP_FREE char *at = xasprintf("%s[%d].volumeMounts[%d].name", field, container_index, index++);
+            CLEANUP_FREE char *at =
+                xasprintf("%s[%d].volumeMounts[%d].name", field, container_index, index++);
             if (!found)
                 causes_add_node(causes, CAUSE_INVALID, at, json_get(mount, "name"), "%s", "");
         }
@@ -187,7 +191,8 @@ static void validate_word(const cJSON *spec, const char *field, const char *key,
         buf_addf(&list, "%s\"%s\"", list.length ? ", " : "", *words);
     }
     CLEANUP_FREE char *at = xasprintf("%s.%s", field, key);
-    causes_add_node(causes, CAUSE_NOT_SUPPORTED, at, json_get(spec, key), "supported values: %s", buf_text(&list));
+    causes_add_node(causes, CAUSE_NOT_SUPPORTED, at, json_get(spec, key), "supported values: %s",
+                    buf_text(&list));
 }
 
 void pod_spec_validate(const cJSON *spec, const char *field, struct causes *causes)

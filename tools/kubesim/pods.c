@@ -13,7 +13,8 @@ static bool has_resources(const cJSON *container, const char *which, const char 
     return json_path(container, "resources", which, name, NULL) != NULL;
 }
 
-/* Guaranteed: limits of cpu and memory everywhere, requests equal (or left out); BestEffort: nothing anywhere. */
+/* Guaranteed: limits of cpu and memory everywhere, requests equal (or left out); BestEffort: nothing
+ * anywhere. */
 static const char *qos_class(const cJSON *spec)
 {
     bool guaranteed = true;
@@ -54,7 +55,8 @@ static void add_null(cJSON *object, const char *key)
 /* Members that the server's types always print. */
 static void complete_status(cJSON *status)
 {
-    static const char *const lists[] = {"containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"};
+    static const char *const lists[] = {"containerStatuses", "initContainerStatuses",
+                                        "ephemeralContainerStatuses"};
     cJSON *item;
     cJSON_ArrayForEach (item, json_get(status, "conditions")) {
         add_null(item, "lastProbeTime");
@@ -149,11 +151,13 @@ static void validate_update(const cJSON *object, const cJSON *old_object, struct
         json_int64_or(spec, "terminationGracePeriodSeconds", 0) == 1)
         tree_copy_member(spec, old, "terminationGracePeriodSeconds");
     if (!json_equal(spec, old))
-        causes_add(causes, CAUSE_FORBIDDEN, "spec", NULL,
-                   "pod updates may not change fields other than `spec.containers[*].image`,"
-                   "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to "
-                   "existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was "
-                   "previously negative)\n");
+        causes_add(
+            causes, CAUSE_FORBIDDEN, "spec", NULL,
+            "pod updates may not change fields other than `spec.containers[*].image`,"
+            "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions "
+            "to "
+            "existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was "
+            "previously negative)\n");
 }
 
 static void validate(struct call *call, const cJSON *object, const cJSON *old, struct causes *causes)
@@ -215,11 +219,11 @@ int write_bind(struct call *call)
     const cJSON *tree = object_tree(object);
     const char *present = json_path_str(tree, "spec", "nodeName", NULL);
     if (meta_is_deleting(tree))
-        return refuse_conflict(call, call->kind, call->name, "pod %s is being deleted, cannot be assigned to a host",
-                               call->name);
+        return refuse_conflict(call, call->kind, call->name,
+                               "pod %s is being deleted, cannot be assigned to a host", call->name);
     if (present && *present)
-        return refuse_conflict(call, call->kind, call->name, "pod %s is already assigned to node \"%s\"", call->name,
-                               present);
+        return refuse_conflict(call, call->kind, call->name, "pod %s is already assigned to node \"%s\"",
+                               call->name, present);
     cJSON *changed = json_copy(tree);
     json_set_str(json_get(changed, "spec"), "nodeName", node);
     set_scheduled(call, changed);

@@ -144,7 +144,8 @@ static char *decimal_text(const struct quantity *quantity, bool exponents)
     for (; step + 1 < ARRAY_SIZE(suffixes) && value % 1000 == 0 && (value > 0 || step < 3); step++)
         value /= 1000;
     CLEANUP_FREE char *digits = wide_text(value);
-    return xasprintf("%s%s%s", quantity->negative ? "-" : "", digits, exponents ? powers[step] : suffixes[step]);
+    return xasprintf("%s%s%s", quantity->negative ? "-" : "", digits,
+                     exponents ? powers[step] : suffixes[step]);
 }
 
 static char *binary_text(const struct quantity *quantity)

@@ -8,8 +8,8 @@ int read_selectors(struct call *call, struct selector **ret_labels, struct selec
     CLEANUP_ERROR struct error *err = NULL;
     if (selector_parse_labels(path_parameter(&call->path, "labelSelector"), ret_labels, &err) < 0)
         return refuse_bad_request(call, "%s", error_text(err));
-    int result =
-        selector_parse_fields(path_parameter(&call->path, "fieldSelector"), call->kind->fields, ret_fields, &err);
+    int result = selector_parse_fields(path_parameter(&call->path, "fieldSelector"), call->kind->fields,
+                                       ret_fields, &err);
     if (result == -ERROR_UNSUPPORTED)
         return refuse_bad_request(call, "field label not supported: %s", error_text(err));
     if (result < 0)
@@ -37,7 +37,8 @@ int read_get(struct call *call)
     return 0;
 }
 
-/* --- lists: a page of a state that may be an older one ---------------------------------------------------------- */
+/* --- lists: a page of a state that may be an older one
+ * ---------------------------------------------------------- */
 
 struct entry {
     const char *key;
@@ -93,7 +94,8 @@ static void snapshot_undo(struct snapshot *snapshot, const struct change *change
 }
 
 /* The objects of a kind as they were at version number; false when the history does not reach back. */
-static bool snapshot_take(const struct kubesim *sim, const struct kind *kind, int64_t number, struct snapshot *ret)
+static bool snapshot_take(const struct kubesim *sim, const struct kind *kind, int64_t number,
+                          struct snapshot *ret)
 {
     const struct history *history = &sim->history;
     if (number < history->forgotten)
@@ -123,9 +125,10 @@ struct page {
 
 static int refuse_expired(struct call *call)
 {
-    return refuse(call, 410, "Expired",
-                  "The provided continue parameter is too old to display a consistent list result. You can start a new "
-                  "list without the continue parameter.");
+    return refuse(
+        call, 410, "Expired",
+        "The provided continue parameter is too old to display a consistent list result. You can start a new "
+        "list without the continue parameter.");
 }
 
 /* The token is opaque to clients: "number:key" in hexadecimal. */
@@ -184,7 +187,7 @@ static int read_page(struct call *call, struct page *page)
     const char *token = path_parameter(&call->path, "continue");
     const char *version = path_parameter(&call->path, "resourceVersion");
     const char *match = path_parameter(&call->path, "resourceVersionMatch");
-    *page = (struct page){.number = call->sim->resource_version, .limit = limit ? MAX(0, atoll(limit)) : 0};
+    *page = (struct page){.number = call->sim->resource_version, .limit = limit ? MAX(0, strtoll(limit, NULL, 10)) : 0};
     if (call->stale_by > 0)
         page->number = MAX(page->number - call->stale_by, call->sim->history.forgotten);
     if (token && *token) {
@@ -197,8 +200,9 @@ static int read_page(struct call *call, struct page *page)
     char *end;
     long long wanted = strtoll(version, &end, 10);
     if (*end || wanted < 0)
-        return refuse_bad_request(call, "invalid resource version: resourceVersion: Invalid value: \"%s\": "
-                                        "strconv.ParseUint: parsing \"%s\": invalid syntax",
+        return refuse_bad_request(call,
+                                  "invalid resource version: resourceVersion: Invalid value: \"%s\": "
+                                  "strconv.ParseUint: parsing \"%s\": invalid syntax",
                                   version, version);
     if (wanted > call->sim->resource_version)
         return refuse_too_large(call, wanted);
@@ -207,7 +211,8 @@ static int read_page(struct call *call, struct page *page)
     return 0;
 }
 
-/* kind and apiVersion come first in the text of every version; lists of built-in kinds have items without them. */
+/* kind and apiVersion come first in the text of every version; lists of built-in kinds have items without
+ * them. */
 static size_t type_prefix_length(const struct kind *kind)
 {
     CLEANUP_FREE char *api_version = kind_api_version(kind);
@@ -283,14 +288,15 @@ static void answer_list(struct call *call, enum form form, struct list_out *out,
 }
 
 /* Walks the snapshot from its start and fills out; *ret_next is the key that the next page begins with. */
-static size_t fill_page(struct call *call, enum form form, const struct snapshot *snapshot, const struct page *page,
-                        const struct selector *labels, const struct selector *fields, struct list_out *out,
-                        const char **ret_next)
+static size_t fill_page(struct call *call, enum form form, const struct snapshot *snapshot,
+                        const struct page *page, const struct selector *labels, const struct selector *fields,
+                        struct list_out *out, const char **ret_next)
 {
     CLEANUP_FREE char *prefix = call->namespace ? xasprintf("%s/", call->namespace) : xstrdup("");
     size_t remaining = 0;
     *ret_next = NULL;
-    for (size_t i = snapshot_position(snapshot, page->start ? page->start : prefix); i < snapshot->count; i++) {
+    for (size_t i = snapshot_position(snapshot, page->start ? page->start : prefix); i < snapshot->count;
+         i++) {
         const struct entry *entry = &snapshot->entries[i];
         if (!str_starts_with(entry->key, prefix))
             break;
@@ -316,7 +322,8 @@ int read_list(struct call *call)
     CLEANUP_SELECTOR struct selector *labels = NULL;
     CLEANUP_SELECTOR struct selector *fields = NULL;
     struct page page;
-    if (check_list_options(call, false) < 0 || form_of(call, &form) < 0 || read_selectors(call, &labels, &fields) < 0 || read_page(call, &page) < 0)
+    if (check_list_options(call, false) < 0 || form_of(call, &form) < 0 ||
+        read_selectors(call, &labels, &fields) < 0 || read_page(call, &page) < 0)
         return -1;
     CLEANUP_FREE __attribute__((unused)) char *start = page.start;
     CLEANUP_SNAPSHOT struct snapshot snapshot = {0};
@@ -327,7 +334,9 @@ int read_list(struct call *call)
         out.table = table_make(call->kind, true);
     const char *next;
     size_t remaining = fill_page(call, form, &snapshot, &page, labels, fields, &out, &next);
-    answer_list(call, form, &out, list_metadata(form == FORM_PLAIN && call->kind->flags & KIND_CUSTOM, &page, next, remaining, labels || fields));
+    answer_list(call, form, &out,
+                list_metadata(form == FORM_PLAIN && call->kind->flags & KIND_CUSTOM, &page, next, remaining,
+                              labels || fields));
     buf_done(&out.text);
     return 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ControllerRevisions, and a trap of theirs: data is immutable as bytes, while every update takes it through the
- * server's JSON encoder. Data that was posted with blanks, or with < > & in a string that is not escaped, can never be
- * updated again, not even a label of it; data whose keys are not sorted (or which the encoder would spell otherwise)
- * cannot be updated by a strategic merge patch or an apply. Measured on 1.36.3. */
+ * ControllerRevisions, and a trap of theirs: data is immutable as bytes, while every update takes it through
+ * the server's JSON encoder. Data that was posted with blanks, or with < > & in a string that is not escaped,
+ * can never be updated again, not even a label of it; data whose keys are not sorted (or which the encoder
+ * would spell otherwise) cannot be updated by a strategic merge patch or an apply. Measured on 1.36.3. */
 #include "kubesim/kinds.h"
 
 #include <uthash.h>

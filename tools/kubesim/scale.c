@@ -36,8 +36,10 @@ static cJSON *scale_of(const struct kind *kind, const cJSON *object)
     if (replicas)
         json_add_int64(spec, "replicas", replicas);
     cJSON *status = json_add_object(scale, "status");
-    json_add_int64(status, "replicas", number_at(object, custom ? kind->scale_status_path : ".status.replicas", 0));
-    const cJSON *selector = kind->scale_selector_path ? jsonpath_find(object, kind->scale_selector_path) : NULL;
+    json_add_int64(status, "replicas",
+                   number_at(object, custom ? kind->scale_status_path : ".status.replicas", 0));
+    const cJSON *selector =
+        kind->scale_selector_path ? jsonpath_find(object, kind->scale_selector_path) : NULL;
     if (cJSON_IsString(selector)) {
         json_add_str(status, "selector", selector->valuestring);
     } else if (!custom) {
@@ -85,7 +87,8 @@ static int wanted_scale(struct call *call, const cJSON *object, cJSON **ret)
     CLEANUP_ERROR struct error *err = NULL;
     if (strstr(type, "application/json-patch+json")) {
         if (patch_json(&scale, call->body, &err) < 0)
-            return refuse(call, 422, "Invalid", "the server rejected our request due to an error in our request");
+            return refuse(call, 422, "Invalid",
+                          "the server rejected our request due to an error in our request");
     } else if (strstr(type, "merge-patch+json") && cJSON_IsObject(call->body)) {
         patch_merge(scale, call->body);
     } else {
@@ -101,12 +104,14 @@ static int check_scale(struct call *call, const cJSON *scale, int64_t *ret_repli
     const cJSON *replicas = json_path(scale, "spec", "replicas", NULL);
     *ret_replicas = 0;
     if (!cJSON_IsObject(scale) || (replicas && !json_node_int64(replicas, ret_replicas)))
-        return refuse_bad_request(call, "Scale in version \"v1\" cannot be handled as a Scale: spec.replicas must be an "
-                                        "integer");
+        return refuse_bad_request(
+            call, "Scale in version \"v1\" cannot be handled as a Scale: spec.replicas must be an "
+                  "integer");
     CLEANUP_CAUSES struct causes causes = {0};
     const struct kind scale_kind = {.group = (char *)"autoscaling", .name = (char *)"Scale"};
     if (*ret_replicas < 0 && !(call->kind->flags & KIND_CUSTOM))
-        causes_add_node(&causes, CAUSE_INVALID, "spec.replicas", replicas, "must be greater than or equal to 0");
+        causes_add_node(&causes, CAUSE_INVALID, "spec.replicas", replicas,
+                        "must be greater than or equal to 0");
     return refuse_invalid(call, &scale_kind, call->name, &causes);
 }
 
@@ -117,8 +122,7 @@ int scale_write(struct call *call)
         return refuse_not_found(call, call->kind, call->name);
     CLEANUP_JSON cJSON *scale = NULL;
     int64_t replicas;
-    if (wanted_scale(call, object_tree(object), &scale) < 0 ||
-        check_scale(call, scale, &replicas) < 0)
+    if (wanted_scale(call, object_tree(object), &scale) < 0 || check_scale(call, scale, &replicas) < 0)
         return -1;
     cJSON *changed = json_copy(object_tree(object));
     const char *path = call->kind->flags & KIND_CUSTOM ? call->kind->scale_spec_path : ".spec.replicas";
@@ -126,7 +130,7 @@ int scale_write(struct call *call)
     const char *wanted_version = meta_str(scale, "resourceVersion");
     if (wanted_version && *wanted_version)
         json_set_str(meta_of(changed), "resourceVersion", wanted_version);
-    struct version *version;
+    struct version *version = NULL;
     if (update_object(call, call->kind, object, changed, &version) < 0)
         return -1;
     answer_tree(call, 200, scale_of(call->kind, version_tree(version)));

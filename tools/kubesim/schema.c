@@ -133,11 +133,11 @@ static int read_type(struct schema *schema, const cJSON *tree, const char *at, s
 static void read_number(const cJSON *tree, const char *key, bool *has, double *ret)
 {
     const cJSON *node = json_get(tree, key);
-    int64_t whole;
+    int64_t whole = 0;
     *has = node != NULL;
     if (json_node_int64(node, &whole))
         *ret = (double)whole;
-    else if (cJSON_IsNumber(node))
+    else if (node && cJSON_IsNumber(node))
         *ret = node->valuedouble;
 }
 
@@ -256,11 +256,11 @@ static int compare_properties(const void *a, const void *b)
     return strcmp(((const struct schema_property *)a)->name, ((const struct schema_property *)b)->name);
 }
 
-static int compile(struct schema_set *set, const cJSON *tree, struct schema *schema, const char *at, int depth,
-                   struct error **err);
+static int compile(struct schema_set *set, const cJSON *tree, struct schema *schema, const char *at,
+                   int depth, struct error **err);
 
-static int compile_properties(struct schema_set *set, const cJSON *properties, struct schema *schema, const char *at,
-                              int depth, struct error **err)
+static int compile_properties(struct schema_set *set, const cJSON *properties, struct schema *schema,
+                              const char *at, int depth, struct error **err)
 {
     size_t count = (size_t)cJSON_GetArraySize(properties);
     if (count == 0)
@@ -309,8 +309,8 @@ static struct schema *follow_reference(struct schema_set *set, const char *refer
     return index < 0 ? NULL : set->named[index];
 }
 
-static int compile(struct schema_set *set, const cJSON *tree, struct schema *schema, const char *at, int depth,
-                   struct error **err)
+static int compile(struct schema_set *set, const cJSON *tree, struct schema *schema, const char *at,
+                   int depth, struct error **err)
 {
     if (depth > JSON_DEPTH_MAX || !cJSON_IsObject(tree))
         return error_set(err, ERROR_INVALID, "%s: must be an object, not too deep", at);
@@ -367,7 +367,8 @@ static void add_property(struct schema_set *set, struct schema *root, const char
         root->properties =
             xreallocarray(root->properties, root->property_count + 1, sizeof(root->properties[0]));
         schema = new_schema(set);
-        root->properties[root->property_count++] = (struct schema_property){.name = xstrdup(name), .schema = schema};
+        root->properties[root->property_count++] =
+            (struct schema_property){.name = xstrdup(name), .schema = schema};
         qsort(root->properties, root->property_count, sizeof(root->properties[0]), compare_properties);
         schema->type = SCHEMA_STRING;
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * OpenAPI v3 schemas, compiled once: of the built-in kinds (schemas.inc, the real server's own) and of a
- * CustomResourceDefinition (structural schemas). Used for pruning, defaults, validation, and for what lists merge by. */
+ * CustomResourceDefinition (structural schemas). Used for pruning, defaults, validation, and for what lists
+ * merge by. */
 #pragma once
 
 #include "base/json.h"
@@ -47,10 +48,10 @@ struct schema {
     regex_t regex; /* compiled pattern, when pattern is set */
     bool has_minimum, has_maximum, exclusive_minimum, exclusive_maximum;
     double minimum, maximum;
-    double multiple_of;                                                /* 0: none */
+    double multiple_of;                                                                   /* 0: none */
     int64_t min_length, max_length, min_items, max_items, min_properties, max_properties; /* -1: none */
     bool unique_items;
-    bool builtin; /* of a built-in kind */
+    bool builtin;    /* of a built-in kind */
     bool micro_time; /* metav1.MicroTime */
     bool nullable;
     bool preserve_unknown;
@@ -59,8 +60,8 @@ struct schema {
     enum schema_list list;
     char *map_keys[SCHEMA_MAP_KEYS_MAX]; /* of SCHEMA_LIST_MAP */
     size_t map_key_count;
-    char *merge_key;    /* x-kubernetes-patch-merge-key; "" for a merged list of scalars; NULL: replace */
-    bool retain_keys;   /* x-kubernetes-patch-strategy has retainKeys */
+    char *merge_key;  /* x-kubernetes-patch-merge-key; "" for a merged list of scalars; NULL: replace */
+    bool retain_keys; /* x-kubernetes-patch-strategy has retainKeys */
     struct cel_rule *rules[SCHEMA_RULES_MAX];
     size_t rule_count;
 };
@@ -69,8 +70,9 @@ struct schema_set;
 
 /* The schemas of the built-in kinds. */
 struct schema_set *schema_set_builtin(void);
-/* One root from openAPIV3Schema of a definition; meta: the schema of ObjectMeta, or NULL. An unknown construct, a bad pattern or a CEL rule that kubesim cannot
- * evaluate is an error with the place and a sentence. */
+/* One root from openAPIV3Schema of a definition; meta: the schema of ObjectMeta, or NULL. An unknown
+ * construct, a bad pattern or a CEL rule that kubesim cannot evaluate is an error with the place and a
+ * sentence. */
 int schema_set_custom(const cJSON *tree, const struct schema *meta, struct schema_set **ret,
                       const struct schema **ret_root, struct error **err);
 /* NULL when there is no such definition. */

@@ -79,7 +79,8 @@ static void normalize_at(const struct schema *schema, cJSON *node)
             cJSON_Delete(cJSON_DetachItemViaPointer(node, child));
             continue;
         }
-        const struct schema *below = cJSON_IsArray(node) ? schema->items : schema_member(schema, child->string);
+        const struct schema *below =
+            cJSON_IsArray(node) ? schema->items : schema_member(schema, child->string);
         below = schema_follow(below);
         if (!below || below->type != SCHEMA_QUANTITY) {
             normalize_at(below, child);
@@ -112,7 +113,8 @@ static void default_at(const struct schema *schema, cJSON *node)
     for (size_t i = 0; i < schema->property_count; i++) {
         const struct schema_property *property = &schema->properties[i];
         const struct schema *below = schema_follow(property->schema);
-        const cJSON *fallback = property->schema->default_value ? property->schema->default_value : below->default_value;
+        const cJSON *fallback =
+            property->schema->default_value ? property->schema->default_value : below->default_value;
         if (property->schema->reference && !schema->builtin)
             continue; /* metadata of a custom kind */
         if (cJSON_IsNull(json_get(node, property->name)) && !below->nullable)
@@ -129,12 +131,13 @@ void schema_set_defaults(const struct schema *schema, cJSON *object)
     default_at(schema, object);
 }
 
-/* --- validation of custom kinds ------------------------------------------------------------------------------ */
+/* --- validation of custom kinds
+ * ------------------------------------------------------------------------------ */
 
 static const char *type_name(enum schema_type type)
 {
-    static const char *const names[] = {"object",  "object", "array",   "string",  "integer",
-                                        "number",  "boolean", "integer,string", "string"};
+    static const char *const names[] = {"object", "object",  "array",          "string", "integer",
+                                        "number", "boolean", "integer,string", "string"};
     return names[type];
 }
 
@@ -194,7 +197,8 @@ static double number_of(const cJSON *node)
     return cJSON_IsRaw(node) ? strtod(node->valuestring, NULL) : node->valuedouble;
 }
 
-static void check_number(const struct schema *schema, const cJSON *node, const char *path, struct causes *causes)
+static void check_number(const struct schema *schema, const cJSON *node, const char *path,
+                         struct causes *causes)
 {
     double value = number_of(node);
     if (schema->has_minimum &&
@@ -219,25 +223,28 @@ static int64_t text_length(const char *text)
     return length;
 }
 
-static void check_format(const struct schema *schema, const cJSON *node, const char *path, struct causes *causes)
+static void check_format(const struct schema *schema, const cJSON *node, const char *path,
+                         struct causes *causes)
 {
     int64_t ignored;
     if (str_equal(schema->format, "date-time") && time_parse_rfc3339(node->valuestring, &ignored, NULL) < 0)
-        causes_add_node(causes, CAUSE_TYPE_INVALID, path, node, "%s in body must be of type date-time: \"%s\"", path,
-                        node->valuestring);
+        causes_add_node(causes, CAUSE_TYPE_INVALID, path, node,
+                        "%s in body must be of type date-time: \"%s\"", path, node->valuestring);
 }
 
-static void check_string(const struct schema *schema, const cJSON *node, const char *path, struct causes *causes)
+static void check_string(const struct schema *schema, const cJSON *node, const char *path,
+                         struct causes *causes)
 {
     int64_t length = text_length(node->valuestring);
     if (schema->min_length >= 0 && length < schema->min_length)
-        causes_add_node(causes, CAUSE_INVALID, path, node, "%s in body should be at least %lld chars long", path,
-                        (long long)schema->min_length);
+        causes_add_node(causes, CAUSE_INVALID, path, node, "%s in body should be at least %lld chars long",
+                        path, (long long)schema->min_length);
     if (schema->max_length >= 0 && length > schema->max_length)
         causes_add(causes, CAUSE_TOO_LONG, path, NULL, "may not be more than %lld bytes",
                    (long long)schema->max_length);
     if (schema->pattern && regexec(&schema->regex, node->valuestring, 0, NULL, 0) != 0)
-        causes_add_node(causes, CAUSE_INVALID, path, node, "%s in body should match '%s'", path, schema->pattern);
+        causes_add_node(causes, CAUSE_INVALID, path, node, "%s in body should match '%s'", path,
+                        schema->pattern);
     check_format(schema, node, path, causes);
 }
 
@@ -265,7 +272,8 @@ static bool same_map_key(const struct schema *schema, const cJSON *a, const cJSO
     return true;
 }
 
-static void check_duplicates(const struct schema *schema, const cJSON *node, const char *path, struct causes *causes)
+static void check_duplicates(const struct schema *schema, const cJSON *node, const char *path,
+                             struct causes *causes)
 {
     int index = 0;
     for (const cJSON *item = node->child; item; item = item->next, index++) {
@@ -285,7 +293,8 @@ static void check_duplicates(const struct schema *schema, const cJSON *node, con
 static void validate_at(const struct schema *schema, const cJSON *node, const char *path, bool resource,
                         struct causes *causes);
 
-static void check_array(const struct schema *schema, const cJSON *node, const char *path, struct causes *causes)
+static void check_array(const struct schema *schema, const cJSON *node, const char *path,
+                        struct causes *causes)
 {
     int count = cJSON_GetArraySize(node);
     CLEANUP_FREE char *shown = xasprintf("%d", count);
@@ -293,7 +302,8 @@ static void check_array(const struct schema *schema, const cJSON *node, const ch
         causes_add(causes, CAUSE_INVALID, path, shown, "%s in body should have at least %lld items", path,
                    (long long)schema->min_items);
     if (schema->max_items >= 0 && count > schema->max_items)
-        causes_add(causes, CAUSE_TOO_MANY, path, shown, "must have at most %lld items", (long long)schema->max_items);
+        causes_add(causes, CAUSE_TOO_MANY, path, shown, "must have at most %lld items",
+                   (long long)schema->max_items);
     if (schema->list != SCHEMA_LIST_ATOMIC)
         check_duplicates(schema, node, path, causes);
     int index = 0;
@@ -316,8 +326,8 @@ static void check_object(const struct schema *schema, const cJSON *node, const c
     }
     int count = cJSON_GetArraySize(node);
     if (schema->min_properties >= 0 && count < schema->min_properties)
-        causes_add_node(causes, CAUSE_INVALID, path, node, "%s in body should have at least %lld properties", path,
-                        (long long)schema->min_properties);
+        causes_add_node(causes, CAUSE_INVALID, path, node, "%s in body should have at least %lld properties",
+                        path, (long long)schema->min_properties);
     if (schema->max_properties >= 0 && count > schema->max_properties) {
         CLEANUP_FREE char *text = xasprintf("%d", count);
         causes_add(causes, CAUSE_TOO_MANY, path, text, "must have at most %lld items",
@@ -366,7 +376,8 @@ static void check_combinations(const struct schema *schema, const cJSON *node, c
                      : strcmp(check->string, "oneOf") == 0 ? matched == 1
                                                            : matched == 0;
         if (!holds)
-            causes_add_node(causes, CAUSE_INVALID, path, node, "%s in body must validate %s", path, check->string);
+            causes_add_node(causes, CAUSE_INVALID, path, node, "%s in body must validate %s", path,
+                            check->string);
     }
 }
 
@@ -396,7 +407,8 @@ static void validate_at(const struct schema *schema, const cJSON *node, const ch
         check_combinations(schema, node, path, causes);
 }
 
-/* --- rules ---------------------------------------------------------------------------------------------------- */
+/* --- rules
+ * ---------------------------------------------------------------------------------------------------- */
 
 static enum cause_type rule_cause(const char *reason)
 {
@@ -414,14 +426,18 @@ static void report_rule(const struct cel_rule *rule, const cJSON *node, const cJ
 {
     CLEANUP_FREE char *message = cel_rule_message(rule, node, old);
     const char *below = cel_rule_field(rule);
-    CLEANUP_FREE char *field = !below ? xstrdup(path) : *path ? xasprintf("%s%s", path, below) : xstrdup(below + 1);
+    CLEANUP_FREE char *field = !below  ? xstrdup(path)
+                               : *path ? xasprintf("%s%s", path, below)
+                                       : xstrdup(below + 1);
     enum cause_type type = rule_cause(cel_rule_reason(rule));
     /* Scalars are shown; objects and lists are not. */
-    CLEANUP_FREE char *shown = node->child || cJSON_IsObject(node) || cJSON_IsArray(node) ? NULL : json_print(node);
+    CLEANUP_FREE char *shown =
+        node->child || cJSON_IsObject(node) || cJSON_IsArray(node) ? NULL : json_print(node);
     causes_add(causes, type, *field ? field : "<nil>", type == CAUSE_INVALID ? shown : NULL, "%s", message);
 }
 
-static void report_broken_rule(const cJSON *node, const char *path, const char *problem, struct causes *causes)
+static void report_broken_rule(const cJSON *node, const char *path, const char *problem,
+                               struct causes *causes)
 {
     CLEANUP_FREE char *shown = xasprintf("\"%s\"", node_type_name(node));
     causes_add(causes, CAUSE_INVALID, *path ? path : "<nil>", shown, "%s", problem);
@@ -469,7 +485,8 @@ static void rules_at(const struct schema *schema, const cJSON *node, const cJSON
             rules_at(schema->items, child, old_item(schema, old, child), below, causes);
         } else if (cJSON_IsObject(node)) {
             CLEANUP_FREE char *below = join(path, child->string);
-            rules_at(schema_member(schema, child->string), child, json_get(old, child->string), below, causes);
+            rules_at(schema_member(schema, child->string), child, json_get(old, child->string), below,
+                     causes);
         }
     }
 }
@@ -494,14 +511,15 @@ static void check_scale_numbers(const cJSON *object, const char *path, struct ca
     if (!node || cJSON_IsNull(node))
         return;
     if (!json_node_int64(node, &number))
-        causes_add(causes, CAUSE_INVALID, path, "0", "%s accessor error: the value is of the type %s, expected int64", path,
+        causes_add(causes, CAUSE_INVALID, path, "0",
+                   "%s accessor error: the value is of the type %s, expected int64", path,
                    node_type_name(node));
     else if (number < 0)
         causes_add_node(causes, CAUSE_INVALID, path, node, "should be a non-negative integer");
 }
 
-void schema_validate(const struct schema *schema, const cJSON *object, const cJSON *old, const char *scale_path,
-                     struct causes *causes)
+void schema_validate(const struct schema *schema, const cJSON *object, const cJSON *old,
+                     const char *scale_path, struct causes *causes)
 {
     validate_at(schema, object, "", true, causes);
     check_scale_numbers(object, scale_path, causes);
@@ -509,13 +527,15 @@ void schema_validate(const struct schema *schema, const cJSON *object, const cJS
         return;
     if (is_blocked(causes))
         causes_add(causes, CAUSE_INVALID, "<nil>", "null",
-                   "some validation rules were not checked because the object was invalid; correct the existing errors "
+                   "some validation rules were not checked because the object was invalid; correct the "
+                   "existing errors "
                    "to complete validation");
     else
         rules_at(schema, object, old, "", causes);
 }
 
-/* --- built-in kinds ------------------------------------------------------------------------------------------- */
+/* --- built-in kinds
+ * ------------------------------------------------------------------------------------------- */
 
 /* metav1.MicroTime takes exactly six digits behind the point. */
 static bool has_six_digits(const char *text)
@@ -538,11 +558,13 @@ static int check_types_at(const struct schema *schema, const cJSON *node, const 
         time_parse_rfc3339(node->valuestring, &at_us, err) < 0)
         return -ERROR_INVALID;
     if (schema->micro_time && cJSON_IsString(node) && !has_six_digits(node->valuestring))
-        return error_set(err, ERROR_INVALID, "parsing time \"%s\" as \"2006-01-02T15:04:05.000000Z07:00\": cannot parse",
+        return error_set(err, ERROR_INVALID,
+                         "parsing time \"%s\" as \"2006-01-02T15:04:05.000000Z07:00\": cannot parse",
                          node->valuestring);
     struct quantity ignored;
     if (schema->type == SCHEMA_QUANTITY && !quantity_from_node(node, &ignored))
-        return error_set(err, ERROR_INVALID, "quantities must match the regular expression "
+        return error_set(err, ERROR_INVALID,
+                         "quantities must match the regular expression "
                          "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'");
     int index = 0;
     const cJSON *child;

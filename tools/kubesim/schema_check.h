@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is done to an object with its schema: unknown fields pruned, nulls dropped, defaults filled in, values checked.
- * apiVersion, kind and metadata of the root are left alone: they belong to the general rules. */
+ * What is done to an object with its schema: unknown fields pruned, nulls dropped, defaults filled in, values
+ * checked. apiVersion, kind and metadata of the root are left alone: they belong to the general rules. */
 #pragma once
 
 #include "kubesim/model.h"
@@ -17,14 +17,14 @@ void unknown_fields_done(struct unknown_fields *unknown);
 
 /* Removes what the schema does not know and notes where; below preserve_unknown everything stays. */
 void schema_prune(const struct schema *schema, cJSON *object, struct unknown_fields *unknown);
-/* Nulls that may not be are dropped, then defaults are filled in. Of built-in kinds these are the members that the
- * server's types always print; the other defaults are their hooks'. */
+/* Nulls that may not be are dropped, then defaults are filled in. Of built-in kinds these are the members
+ * that the server's types always print; the other defaults are their hooks'. */
 void schema_set_defaults(const struct schema *schema, cJSON *object);
 /* Built-in kinds: null means absent (but in free-form data), quantities are spelt in their canonical form. */
 void schema_normalize(const struct schema *schema, cJSON *object);
-/* Custom kinds: types, bounds, enums, rules. old is NULL on create. scale_path: where the scale subresource finds its
- * number, or NULL. Rules run only when the values have the right shape. */
-void schema_validate(const struct schema *schema, const cJSON *object, const cJSON *old, const char *scale_path,
-                     struct causes *causes);
+/* Custom kinds: types, bounds, enums, rules. old is NULL on create. scale_path: where the scale subresource
+ * finds its number, or NULL. Rules run only when the values have the right shape. */
+void schema_validate(const struct schema *schema, const cJSON *object, const cJSON *old,
+                     const char *scale_path, struct causes *causes);
 /* Built-in kinds: only that each value can be decoded; -ERROR_INVALID with Go's words. */
 int schema_check_types(const struct schema *schema, const cJSON *object, struct error **err);

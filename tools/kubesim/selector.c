@@ -87,7 +87,8 @@ static const char *parse_requirement(struct selector *selector, const char *at)
     size_t length = word_length(at);
     if (length == 0)
         return NULL;
-    struct requirement *requirement = add_requirement(selector, at, length, negated ? OP_NOT_EXISTS : OP_EXISTS);
+    struct requirement *requirement =
+        add_requirement(selector, at, length, negated ? OP_NOT_EXISTS : OP_EXISTS);
     if (!requirement)
         return NULL;
     at = skip_blanks(at + length);
@@ -118,7 +119,8 @@ int selector_parse_labels(const char *text, struct selector **ret, struct error 
     for (const char *at = text;; at++) {
         at = parse_requirement(selector, at);
         if (!at || (*at && *at != ','))
-            return error_set(err, ERROR_INVALID, "unable to parse requirement: '%s' is not a label selector", text);
+            return error_set(err, ERROR_INVALID, "unable to parse requirement: '%s' is not a label selector",
+                             text);
         if (!*at)
             break;
     }
@@ -134,7 +136,7 @@ static int add_expression(struct selector *selector, const cJSON *expression, st
     for (size_t i = 0; key && name && i < ARRAY_SIZE(names); i++) {
         if (strcmp(name, names[i]) != 0)
             continue;
-        struct requirement *requirement = add_requirement(selector, key, strlen(key), (enum relation) i);
+        struct requirement *requirement = add_requirement(selector, key, strlen(key), (enum relation)i);
         const cJSON *value;
         if (requirement)
             cJSON_ArrayForEach (value, json_get(expression, "values"))
@@ -151,9 +153,11 @@ int selector_from_tree(const cJSON *tree, struct selector **ret, struct error **
     const cJSON *member;
     cJSON_ArrayForEach (member, json_get(tree, "matchLabels")) {
         struct requirement *requirement =
-            cJSON_IsString(member) ? add_requirement(selector, member->string, strlen(member->string), OP_IN) : NULL;
+            cJSON_IsString(member) ? add_requirement(selector, member->string, strlen(member->string), OP_IN)
+                                   : NULL;
         if (!requirement)
-            return error_set(err, ERROR_INVALID, "matchLabels must hold at most %d strings", REQUIREMENTS_MAX);
+            return error_set(err, ERROR_INVALID, "matchLabels must hold at most %d strings",
+                             REQUIREMENTS_MAX);
         add_value(requirement, member->valuestring, strlen(member->valuestring));
     }
     cJSON_ArrayForEach (member, json_get(tree, "matchExpressions")) {
@@ -173,7 +177,8 @@ static bool is_supported(const char *field, const char *const *paths)
     return false;
 }
 
-int selector_parse_fields(const char *text, const char *const *paths, struct selector **ret, struct error **err)
+int selector_parse_fields(const char *text, const char *const *paths, struct selector **ret,
+                          struct error **err)
 {
     if (!text || !*text) {
         *ret = NULL;
@@ -241,7 +246,9 @@ static const char *field_text(const cJSON *object, const char *path, char scratc
         node = json_get(node, key);
         path += length + (path[length] == '.');
     }
-    int64_t number;
+    int64_t number = 0;
+    if (!node)
+        return "";
     if (cJSON_IsString(node))
         return node->valuestring;
     if (cJSON_IsBool(node))

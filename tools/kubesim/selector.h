@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Label and field selectors, parsed once and matched against objects. Label selectors take both spellings (equality
- * and set based) and the LabelSelector structure; field selectors only =, == and !=. */
+ * Label and field selectors, parsed once and matched against objects. Label selectors take both spellings
+ * (equality and set based) and the LabelSelector structure; field selectors only =, == and !=. */
 #pragma once
 
 #include "base/json.h"
@@ -11,8 +11,10 @@ struct selector; /* NULL selects everything */
 int selector_parse_labels(const char *text, struct selector **ret, struct error **err);
 /* A metav1.LabelSelector. NULL selects nothing in Kubernetes' own controllers: the caller decides. */
 int selector_from_tree(const cJSON *tree, struct selector **ret, struct error **err);
-/* paths: the fields that this kind supports, NULL-terminated; another one is -ERROR_UNSUPPORTED and named in err. */
-int selector_parse_fields(const char *text, const char *const *paths, struct selector **ret, struct error **err);
+/* paths: the fields that this kind supports, NULL-terminated; another one is -ERROR_UNSUPPORTED and named in
+ * err. */
+int selector_parse_fields(const char *text, const char *const *paths, struct selector **ret,
+                          struct error **err);
 void selector_free(struct selector *selector);
 
 /* labels: the object's metadata.labels or NULL. */

@@ -43,12 +43,13 @@ void kubesim_free(struct kubesim *sim)
 
 const char *verb_name(enum verb verb)
 {
-    static const char *const names[] = {"get",   "list",   "watch",            "create", "update",
-                                        "patch", "delete", "deletecollection", "get"};
+    static const char *const names[] = {
+        "get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "get"};
     return names[verb];
 }
 
-/* --- routing -------------------------------------------------------------------------------------------------- */
+/* --- routing
+ * -------------------------------------------------------------------------------------------------- */
 
 static bool group_is_served(const struct call *call)
 {
@@ -73,7 +74,8 @@ static int refuse_no_resource(struct call *call)
 
 static int refuse_method(struct call *call)
 {
-    return refuse(call, 405, "MethodNotAllowed", "the server does not allow this method on the requested resource");
+    return refuse(call, 405, "MethodNotAllowed",
+                  "the server does not allow this method on the requested resource");
 }
 
 /* The part behind /api/v1 or /apis/GROUP/VERSION: [namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE]]. */
@@ -108,9 +110,7 @@ static enum verb verb_of(const struct call *call)
     const char *method = call->request->method;
     bool named = call->name != NULL;
     if (strcmp(method, "GET") == 0)
-        return named                                       ? VERB_GET
-               : path_parameter_true(&call->path, "watch") ? VERB_WATCH
-                                                           : VERB_LIST;
+        return named ? VERB_GET : path_parameter_true(&call->path, "watch") ? VERB_WATCH : VERB_LIST;
     if (strcmp(method, "POST") == 0)
         return VERB_CREATE;
     if (strcmp(method, "PUT") == 0 && named)
@@ -170,12 +170,13 @@ static int route(struct call *call)
     return call->verb == VERB_OTHER ? refuse_method(call) : read_dry_run(call);
 }
 
-/* --- dispatch ------------------------------------------------------------------------------------------------- */
+/* --- dispatch
+ * ------------------------------------------------------------------------------------------------- */
 
 static int dispatch_pod_subresource(struct call *call)
 {
-    static const char *const left_out[] = {"attach",      "ephemeralcontainers", "exec",  "log",
-                                           "portforward", "proxy",               "resize"};
+    static const char *const left_out[] = {
+        "attach", "ephemeralcontainers", "exec", "log", "portforward", "proxy", "resize"};
     if (strcmp(call->subresource, "eviction") == 0)
         return call->verb == VERB_CREATE ? write_evict(call) : refuse_method(call);
     if (strcmp(call->subresource, "binding") == 0)
@@ -199,7 +200,8 @@ static int dispatch_subresource(struct call *call)
     if (strcmp(call->subresource, "scale") == 0 && kind->flags & KIND_SCALE) {
         if (call->verb == VERB_GET)
             return scale_get(call);
-        return call->verb == VERB_UPDATE || call->verb == VERB_PATCH ? scale_write(call) : refuse_method(call);
+        return call->verb == VERB_UPDATE || call->verb == VERB_PATCH ? scale_write(call)
+                                                                     : refuse_method(call);
     }
     if (kind->hooks == &pod_hooks)
         return dispatch_pod_subresource(call);
@@ -242,7 +244,8 @@ static int dispatch(struct call *call)
     return refuse_method(call);
 }
 
-/* --- one request ---------------------------------------------------------------------------------------------- */
+/* --- one request
+ * ---------------------------------------------------------------------------------------------- */
 
 static void call_begin(struct call *call, struct kubesim *sim, const struct kubesim_request *request,
                        struct kubesim_response *response)
@@ -367,7 +370,8 @@ void kubesim_response_done(struct kubesim_response *response)
     free(STEAL(response->warning));
 }
 
-/* --- time ------------------------------------------------------------------------------------------------------ */
+/* --- time
+ * ------------------------------------------------------------------------------------------------------ */
 
 void kubesim_tick(struct kubesim *sim)
 {

@@ -17,7 +17,8 @@ static void event_validate(struct call *call, const cJSON *object, const cJSON *
     const char *namespace = json_path_str(object, "involvedObject", "namespace", NULL);
     if (namespace && *namespace && !str_equal(namespace, meta_str(object, "namespace")))
         causes_add_node(causes, CAUSE_INVALID, "involvedObject.namespace",
-                        json_path(object, "involvedObject", "namespace", NULL), "does not match event.namespace");
+                        json_path(object, "involvedObject", "namespace", NULL),
+                        "does not match event.namespace");
 }
 
 const struct kind_hooks event_hooks = {.set_defaults = event_defaults, .validate = event_validate};
@@ -60,7 +61,8 @@ static void secret_validate(struct call *call, const cJSON *object, const cJSON 
     (void)call;
     if (old && !json_equal(json_get(object, "type"), json_get(old, "type")))
         causes_add_node(causes, CAUSE_INVALID, "type", json_get(object, "type"), "field is immutable");
-    if (old && json_bool_or(old, "immutable", false) && !json_equal(json_get(object, "data"), json_get(old, "data")))
+    if (old && json_bool_or(old, "immutable", false) &&
+        !json_equal(json_get(object, "data"), json_get(old, "data")))
         causes_add(causes, CAUSE_FORBIDDEN, "data", NULL, "field is immutable when `immutable` is set");
 }
 
@@ -145,9 +147,11 @@ static void lease_validate(struct call *call, const cJSON *object, const cJSON *
     const cJSON *transitions = json_path(object, "spec", "leaseTransitions", NULL);
     int64_t number;
     if (json_node_int64(duration, &number) && number <= 0)
-        causes_add_node(causes, CAUSE_INVALID, "spec.leaseDurationSeconds", duration, "must be greater than 0");
+        causes_add_node(causes, CAUSE_INVALID, "spec.leaseDurationSeconds", duration,
+                        "must be greater than 0");
     if (json_node_int64(transitions, &number) && number < 0)
-        causes_add_node(causes, CAUSE_INVALID, "spec.leaseTransitions", transitions, "must be greater than or equal to 0");
+        causes_add_node(causes, CAUSE_INVALID, "spec.leaseTransitions", transitions,
+                        "must be greater than or equal to 0");
 }
 
 const struct kind_hooks lease_hooks = {.validate = lease_validate};

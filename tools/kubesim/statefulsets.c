@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * StatefulSets as objects: defaults, validation, immutability in the words of 1.36 or 1.37. No controller runs them. */
+ * StatefulSets as objects: defaults, validation, immutability in the words of 1.36 or 1.37. No controller
+ * runs them. */
 #include "kubesim/kinds.h"
 
 static void set_if_absent(cJSON *object, const char *key, const char *text)
@@ -75,7 +76,8 @@ static void validate_as_one(const cJSON *spec, const cJSON *old, struct causes *
 /* One cause a field, as 1.37 says it. */
 static void validate_by_field(const cJSON *spec, const cJSON *old, struct causes *causes)
 {
-    static const char *const fixed[] = {"selector", "volumeClaimTemplates", "serviceName", "podManagementPolicy"};
+    static const char *const fixed[] = {"selector", "volumeClaimTemplates", "serviceName",
+                                        "podManagementPolicy"};
     for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
         CLEANUP_FREE char *field = xasprintf("spec.%s", fixed[i]);
         if (!json_equal(json_get(spec, fixed[i]), json_get(old, fixed[i])))

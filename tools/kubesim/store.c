@@ -118,11 +118,8 @@ static void record(struct kubesim *sim, enum change_type type, struct kind *kind
     if (history->count == history->room)
         history_forget_first(history);
     struct change *change = &history->changes[(history->first + history->count) % history->room];
-    *change = (struct change){.type = type,
-                              .kind = kind,
-                              .key = xstrdup(key),
-                              .version = version_ref(version),
-                              .before = before};
+    *change = (struct change){
+        .type = type, .kind = kind, .key = xstrdup(key), .version = version_ref(version), .before = before};
     history->count++;
     sim->counts.writes++;
     watches_notify(sim, change);
@@ -134,7 +131,8 @@ static void record(struct kubesim *sim, enum change_type type, struct kind *kind
 static void put_type_first(const struct kind *kind, cJSON *tree)
 {
     cJSON *first = tree->child;
-    if (first && first->next && strcmp(first->string, "kind") == 0 && strcmp(first->next->string, "apiVersion") == 0)
+    if (first && first->next && strcmp(first->string, "kind") == 0 &&
+        strcmp(first->next->string, "apiVersion") == 0)
         return;
     CLEANUP_FREE char *api_version = kind_api_version(kind);
     json_remove(tree, "kind");

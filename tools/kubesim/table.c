@@ -5,8 +5,10 @@
 #include "kubesim/jsonpath.h"
 
 static const char name_description[] =
-    "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a "
-    "client to request the generation of an appropriate name automatically. Name is primarily intended for creation "
+    "Name must be unique within a namespace. Is required when creating resources, although some resources "
+    "may allow a "
+    "client to request the generation of an appropriate name automatically. Name is primarily intended for "
+    "creation "
     "idempotence and configuration definition. Cannot be updated. More info: "
     "https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
 
@@ -22,7 +24,8 @@ void table_columns_free(struct table_column *columns, size_t count)
     free(columns);
 }
 
-int table_columns_from_definition(const cJSON *list, struct table_column **ret, size_t *ret_count, struct error **err)
+int table_columns_from_definition(const cJSON *list, struct table_column **ret, size_t *ret_count,
+                                  struct error **err)
 {
     size_t count = (size_t)cJSON_GetArraySize(list);
     struct table_column *columns = xcalloc(count + 1, sizeof(columns[0]));
@@ -32,12 +35,13 @@ int table_columns_from_definition(const cJSON *list, struct table_column **ret, 
     cJSON_ArrayForEach (item, list) {
         const char *path = json_str(item, "jsonPath");
         if (!json_str(item, "name") || !json_str(item, "type") || !path) {
-            result = error_set(err, ERROR_INVALID, "additionalPrinterColumns: name, type and jsonPath are needed");
+            result =
+                error_set(err, ERROR_INVALID, "additionalPrinterColumns: name, type and jsonPath are needed");
             break;
         }
         if (!jsonpath_is_supported(path)) {
-            result = error_set(err, ERROR_UNSUPPORTED, "additionalPrinterColumns: kubesim cannot follow the path %s",
-                               path);
+            result = error_set(err, ERROR_UNSUPPORTED,
+                               "additionalPrinterColumns: kubesim cannot follow the path %s", path);
             break;
         }
         columns[used++] = (struct table_column){.name = xstrdup(json_str(item, "name")),
@@ -95,10 +99,11 @@ cJSON *table_make(const struct kind *kind, bool columns)
         for (size_t i = 0; i < kind->column_count; i++) {
             const struct table_column *column = &kind->columns[i];
             CLEANUP_FREE char *description =
-                column->description ? xstrdup(column->description)
-                                    : xasprintf("Custom resource definition column (in JSONPath format): %s", column->path);
-            add_definition(list, column->name, column->type, column->format ? column->format : "", description,
-                           column->priority);
+                column->description
+                    ? xstrdup(column->description)
+                    : xasprintf("Custom resource definition column (in JSONPath format): %s", column->path);
+            add_definition(list, column->name, column->type, column->format ? column->format : "",
+                           description, column->priority);
         }
     } else if (columns) {
         add_builtin_definitions(list, table_builtin_find(kind)->columns);

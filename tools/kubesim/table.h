@@ -14,9 +14,10 @@ struct table_column {
     char *path; /* JSONPath of a custom column (".status.phase"); NULL: built in */
 };
 void table_columns_free(struct table_column *columns, size_t count);
-/* additionalPrinterColumns of a definition's version; Name is put in front. A path that kubesim cannot follow is an
- * error. */
-int table_columns_from_definition(const cJSON *list, struct table_column **ret, size_t *ret_count, struct error **err);
+/* additionalPrinterColumns of a definition's version; Name is put in front. A path that kubesim cannot follow
+ * is an error. */
+int table_columns_from_definition(const cJSON *list, struct table_column **ret, size_t *ret_count,
+                                  struct error **err);
 
 /* An empty Table of a kind; list metadata and rows are the caller's to fill. */
 cJSON *table_make(const struct kind *kind, bool columns);

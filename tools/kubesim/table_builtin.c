@@ -19,7 +19,8 @@ static void add_age(const struct kubesim *sim, cJSON *cells, const cJSON *object
     json_append_str(cells, age);
 }
 
-/* --- pods ------------------------------------------------------------------------------------------------------- */
+/* --- pods
+ * ------------------------------------------------------------------------------------------------------- */
 
 struct pod_summary {
     int ready;
@@ -151,14 +152,18 @@ static void pod_cells(const struct kubesim *sim, const cJSON *pod, cJSON *cells)
     free(summary.last_restart);
 }
 
-/* --- the others ------------------------------------------------------------------------------------------------- */
+/* --- the others
+ * ------------------------------------------------------------------------------------------------- */
 
 static void add_access_modes(cJSON *cells, const cJSON *modes)
 {
     static const struct {
         const char *mode;
         const char *shown;
-    } names[] = {{"ReadWriteOnce", "RWO"}, {"ReadOnlyMany", "ROX"}, {"ReadWriteMany", "RWX"}, {"ReadWriteOncePod", "RWOP"}};
+    } names[] = {{"ReadWriteOnce", "RWO"},
+                 {"ReadOnlyMany", "ROX"},
+                 {"ReadWriteMany", "RWX"},
+                 {"ReadWriteOncePod", "RWOP"}};
     CLEANUP_BUF struct buf text = BUF_INIT(256);
     for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
         const cJSON *mode;
@@ -194,7 +199,8 @@ static char *event_source(const cJSON *event)
         component = json_str(event, "reportingComponent");
     if (!host || !*host)
         host = instance;
-    return host && *host ? xasprintf("%s, %s", component ? component : "", host) : xstrdup(component ? component : "");
+    return host && *host ? xasprintf("%s, %s", component ? component : "", host)
+                         : xstrdup(component ? component : "");
 }
 
 static void event_cells(const struct kubesim *sim, const cJSON *event, cJSON *cells)
@@ -208,7 +214,8 @@ static void event_cells(const struct kubesim *sim, const cJSON *event, cJSON *ce
         *at = (char)(*at >= 'A' && *at <= 'Z' ? *at | 0x20 : *at);
     const char *name = json_path_str(event, "involvedObject", "name", NULL);
     CLEANUP_FREE char *object = xasprintf("%s/%s", kind ? kind : "", name ? name : "");
-    CLEANUP_FREE char *first = table_age(sim, json_str(event, "firstTimestamp") ? json_str(event, "firstTimestamp") : seen);
+    CLEANUP_FREE char *first =
+        table_age(sim, json_str(event, "firstTimestamp") ? json_str(event, "firstTimestamp") : seen);
     json_append_str(cells, age);
     add_text(cells, json_str(event, "type"), "");
     add_text(cells, json_str(event, "reason"), "");
@@ -288,7 +295,8 @@ static void set_cells(const struct kubesim *sim, const cJSON *set, cJSON *cells)
 
 static void config_cells(const struct kubesim *sim, const cJSON *object, cJSON *cells)
 {
-    int count = cJSON_GetArraySize(json_get(object, "data")) + cJSON_GetArraySize(json_get(object, "binaryData"));
+    int count =
+        cJSON_GetArraySize(json_get(object, "data")) + cJSON_GetArraySize(json_get(object, "binaryData"));
     add_name(cells, object);
     json_append_int64(cells, count);
     add_age(sim, cells, object);
@@ -357,7 +365,8 @@ static const struct table_builtin builtins[] = {
      "VolumeAttributesClass|string;Age|string;VolumeMode|string*",
      claim_cells},
     {"events",
-     "Last Seen|string;Type|string;Reason|string;Object|string;Subobject|string*;Source|string*;Message|string;"
+     "Last "
+     "Seen|string;Type|string;Reason|string;Object|string;Subobject|string*;Source|string*;Message|string;"
      "First Seen|string*;Count|string*;Name|string*",
      event_cells},
     {"namespaces", "Name|string;Status|string;Age|string", namespace_cells},
@@ -371,7 +380,8 @@ static const struct table_builtin builtins[] = {
      service_cells},
     {"nodes", "Name|string;Status|string;Roles|string;Age|string;Version|string", node_cells},
     {"storageclasses",
-     "Name|string;Provisioner|string;ReclaimPolicy|string;VolumeBindingMode|string;AllowVolumeExpansion|string;"
+     "Name|string;Provisioner|string;ReclaimPolicy|string;VolumeBindingMode|string;AllowVolumeExpansion|"
+     "string;"
      "Age|string",
      class_cells},
     {NULL, "Name|string;Age|string", plain_cells},

@@ -20,9 +20,9 @@ struct kubesim_watch {
     bool bookmarks;
     int64_t bookmark_us; /* the next one */
     int64_t end_us;
-    int64_t lines_left;  /* until a fault acts; -1: never */
-    int64_t fault_us;    /* when it acts by time; INT64_MAX: never */
-    bool freeze;         /* what it does: freeze, else cut */
+    int64_t lines_left; /* until a fault acts; -1: never */
+    int64_t fault_us;   /* when it acts by time; INT64_MAX: never */
+    bool freeze;        /* what it does: freeze, else cut */
     bool frozen;
     bool ended;
     bool columns_told;
@@ -180,9 +180,10 @@ static int check_parameters(struct call *call, bool *ret_initial)
         return -1;
     *ret_initial = path_parameter_true(&call->path, "sendInitialEvents");
     if (from && from[strspn(from, "0123456789")])
-        return refuse(call, 500, "",
-                      "resourceVersion: Invalid value: \"%s\": strconv.ParseUint: parsing \"%s\": invalid syntax", from,
-                      from);
+        return refuse(
+            call, 500, "",
+            "resourceVersion: Invalid value: \"%s\": strconv.ParseUint: parsing \"%s\": invalid syntax", from,
+            from);
     return 0;
 }
 
@@ -208,7 +209,8 @@ static void set_times(struct kubesim_watch *watch, const struct call *call, cons
     int64_t now_us = sim_now_us(sim);
     const char *timeout = path_parameter(&call->path, "timeoutSeconds");
     int64_t timeout_s = timeout ? strtoll(timeout, NULL, 10) : 0;
-    watch->end_us = now_us + (timeout_s > 0 ? MIN(timeout_s, 86400 * 365) * US_PER_S : random_timeout_us(sim));
+    watch->end_us =
+        now_us + (timeout_s > 0 ? MIN(timeout_s, 86400 * 365) * US_PER_S : random_timeout_us(sim));
     watch->bookmarks = path_parameter_true(&call->path, "allowWatchBookmarks");
     watch->bookmark_us = next_bookmark_us(watch, now_us);
     watch->lines_left = -1;
@@ -240,15 +242,16 @@ struct kubesim_watch *watch_open(struct call *call, const struct fault_effect *e
         return NULL;
     }
     struct kubesim_watch *watch = xcalloc(1, sizeof(*watch));
-    *watch = (struct kubesim_watch){.sim = sim,
-                                    .kind = call->kind,
-                                    .labels = STEAL(labels),
-                                    .fields = STEAL(fields),
-                                    .form = form,
-                                    .include = xstrdup_or_null(path_parameter(&call->path, "includeObject")),
-                                    .callbacks = *callbacks,
-                                    .context = context,
-                                    .prefix = call->namespace ? xasprintf("%s/", call->namespace) : xstrdup("")};
+    *watch =
+        (struct kubesim_watch){.sim = sim,
+                               .kind = call->kind,
+                               .labels = STEAL(labels),
+                               .fields = STEAL(fields),
+                               .form = form,
+                               .include = xstrdup_or_null(path_parameter(&call->path, "includeObject")),
+                               .callbacks = *callbacks,
+                               .context = context,
+                               .prefix = call->namespace ? xasprintf("%s/", call->namespace) : xstrdup("")};
     set_times(watch, call, effect);
     watch->next = sim->watches;
     sim->watches = watch;

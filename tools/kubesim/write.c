@@ -36,7 +36,8 @@ static void fill_uid(const struct kubesim *sim, cJSON *meta)
     bytes[6] = (uint8_t)((bytes[6] & 0x0F) | 0x40);
     bytes[8] = (uint8_t)((bytes[8] & 0x3F) | 0x80);
     CLEANUP_FREE char *hex = hex_encode(bytes, sizeof(bytes));
-    CLEANUP_FREE char *uid = xasprintf("%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16, hex + 20);
+    CLEANUP_FREE char *uid =
+        xasprintf("%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12, hex + 16, hex + 20);
     json_set_str(meta, "uid", uid);
 }
 
@@ -81,9 +82,10 @@ static int check_namespace_lives(struct call *call, const struct kind *kind, con
         return 0;
     CLEANUP_FREE char *resource = kind_qualified_resource(kind);
     CLEANUP_FREE char *message = xasprintf("namespace %s is being terminated", call->namespace);
-    refuse_object(call, kind, meta_str(object, "name"), 403, "Forbidden",
-                  "%s \"%s\" is forbidden: unable to create new content in namespace %s because it is being terminated",
-                  resource, meta_str(object, "name"), call->namespace);
+    refuse_object(
+        call, kind, meta_str(object, "name"), 403, "Forbidden",
+        "%s \"%s\" is forbidden: unable to create new content in namespace %s because it is being terminated",
+        resource, meta_str(object, "name"), call->namespace);
     refusal_add_cause(call, "NamespaceTerminating", message, "metadata.namespace");
     return -1;
 }
@@ -107,7 +109,8 @@ static int check_name(struct call *call, const struct kind *kind, cJSON *object)
 static void fill_new_meta(struct call *call, const struct kind *kind, cJSON *object)
 {
     cJSON *meta = meta_of(object);
-    static const char *const dropped[] = {"selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"};
+    static const char *const dropped[] = {"selfLink", "deletionTimestamp", "deletionGracePeriodSeconds",
+                                          "generation"};
     for (size_t i = 0; i < ARRAY_SIZE(dropped); i++)
         json_remove(meta, dropped[i]);
     fill_uid(call->sim, meta);
@@ -129,7 +132,9 @@ static int validate(struct call *call, const struct kind *kind, const cJSON *obj
         meta_validate(kind, object, old, &causes);
     if (kind->flags & KIND_CUSTOM)
         schema_validate(kind->schema, object, old,
-                        str_equal(call->subresource, "status") ? kind->scale_status_path : kind->scale_spec_path, &causes);
+                        str_equal(call->subresource, "status") ? kind->scale_status_path
+                                                               : kind->scale_spec_path,
+                        &causes);
     if (kind->hooks && kind->hooks->validate)
         kind->hooks->validate(call, object, old, &causes);
     if (refuse_invalid(call, kind, meta_str(object, "name"), &causes) < 0)
@@ -142,7 +147,8 @@ static int refuse_exists(struct call *call, const struct kind *kind, const struc
     const char *name = meta_str(object_tree(present), "name");
     CLEANUP_FREE char *resource = kind_qualified_resource(kind);
     return refuse_object(call, kind, name, 409, "AlreadyExists", "%s%s \"%s\" already exists",
-                         meta_is_deleting(object_tree(present)) ? "object is being deleted: " : "", resource, name);
+                         meta_is_deleting(object_tree(present)) ? "object is being deleted: " : "", resource,
+                         name);
 }
 
 static int admit(struct call *call, const struct kind *kind, cJSON *object, const cJSON *old)
@@ -183,16 +189,18 @@ int write_create(struct call *call)
 {
     if (decode_object(call, call->kind) < 0)
         return -1;
-    struct version *version;
+    struct version *version = NULL;
     if (create_object(call, call->kind, json_copy(call->body), &version) < 0)
         return -1;
     answer_version(call, 201, call->kind, version);
     return 0;
 }
 
-/* --- update --------------------------------------------------------------------------------------------------- */
+/* --- update
+ * --------------------------------------------------------------------------------------------------- */
 
-static int check_version(struct call *call, const struct kind *kind, const struct object *old, const cJSON *object)
+static int check_version(struct call *call, const struct kind *kind, const struct object *old,
+                         const cJSON *object)
 {
     int64_t wanted;
     if (read_resource_version(call, object, &wanted) < 0)
@@ -200,14 +208,16 @@ static int check_version(struct call *call, const struct kind *kind, const struc
     const char *name = meta_str(object_tree(old), "name");
     if (wanted == 0 && !(kind->flags & KIND_UNCONDITIONAL_UPDATE)) {
         CLEANUP_CAUSES struct causes causes = {0};
-        causes_add(&causes, CAUSE_INVALID, "metadata.resourceVersion", "0", "must be specified for an update");
+        causes_add(&causes, CAUSE_INVALID, "metadata.resourceVersion", "0",
+                   "must be specified for an update");
         struct kind plural = {.group = kind->group, .name = kind->plural};
         return refuse_invalid(call, &plural, name, &causes);
     }
     if (wanted != 0 && wanted != old->version->number)
-        return refuse_conflict(call, kind, name,
-                               "the object has been modified; please apply your changes to the latest version and "
-                               "try again");
+        return refuse_conflict(
+            call, kind, name,
+            "the object has been modified; please apply your changes to the latest version and "
+            "try again");
     return 0;
 }
 
@@ -219,8 +229,8 @@ static void keep_meta(cJSON *object, const cJSON *old)
     const char *uid = json_str(meta, "uid");
     if (!uid || !*uid)
         tree_copy_member(meta, old_meta, "uid");
-    static const char *const kept[] = {"creationTimestamp", "deletionTimestamp", "generation", "resourceVersion",
-                                       "selfLink"};
+    static const char *const kept[] = {"creationTimestamp", "deletionTimestamp", "generation",
+                                       "resourceVersion", "selfLink"};
     for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
         tree_copy_member(meta, old_meta, kept[i]);
     if (!json_get(meta, "deletionGracePeriodSeconds"))
@@ -233,7 +243,8 @@ static bool desired_changed(const cJSON *object, const cJSON *old, bool with_sta
     int counted = 0;
     const cJSON *member;
     cJSON_ArrayForEach (member, object) {
-        if (strcmp(member->string, "metadata") == 0 || (!with_status && strcmp(member->string, "status") == 0))
+        if (strcmp(member->string, "metadata") == 0 ||
+            (!with_status && strcmp(member->string, "status") == 0))
             continue;
         if (!json_equal(member, json_get(old, member->string)))
             return true;
@@ -245,7 +256,8 @@ static bool desired_changed(const cJSON *object, const cJSON *old, bool with_sta
     return counted != 0;
 }
 
-/* /status of a custom resource: everything but status and managedFields is the old one's - the uid is never looked at. */
+/* /status of a custom resource: everything but status and managedFields is the old one's - the uid is never
+ * looked at. */
 static void take_status_only(cJSON *object, const cJSON *old)
 {
     CLEANUP_JSON cJSON *sent = json_copy(object);
@@ -280,7 +292,8 @@ static void prepare_update(struct call *call, const struct kind *kind, cJSON *ob
         if (kind->hooks && kind->hooks->prepare_update)
             kind->hooks->prepare_update(call, object, old);
         bool custom = kind->flags & KIND_CUSTOM;
-        if (kind->flags & KIND_GENERATION && desired_changed(object, old, custom && !(kind->flags & KIND_STATUS)))
+        if (kind->flags & KIND_GENERATION &&
+            desired_changed(object, old, custom && !(kind->flags & KIND_STATUS)))
             meta_raise_generation(object);
     }
 }
@@ -300,7 +313,8 @@ static bool lets_go(const cJSON *object)
            json_int64_or(json_get(object, "metadata"), "deletionGracePeriodSeconds", 0) == 0;
 }
 
-int update_object(struct call *call, struct kind *kind, struct object *old, cJSON *taken, struct version **ret)
+int update_object(struct call *call, struct kind *kind, struct object *old, cJSON *taken,
+                  struct version **ret)
 {
     CLEANUP_JSON cJSON *object = taken;
     const cJSON *before = object_tree(old);
@@ -310,8 +324,8 @@ int update_object(struct call *call, struct kind *kind, struct object *old, cJSO
     if (!name || !*name)
         json_set_str(meta_of(object), "name", call->name);
     else if (strcmp(name, meta_str(before, "name")) != 0)
-        return refuse_bad_request(call, "the name of the object (%s) does not match the name on the URL (%s)", name,
-                                  call->name);
+        return refuse_bad_request(call, "the name of the object (%s) does not match the name on the URL (%s)",
+                                  name, call->name);
     if (check_version(call, kind, old, object) < 0)
         return -1;
     keep_meta(object, before);
@@ -341,11 +355,12 @@ static int check_uid_precondition(struct call *call, const cJSON *object, const 
     const char *present = meta_str(object_tree(old), "uid");
     if (!uid || !*uid || strcmp(uid, present) == 0)
         return 0;
-    return refuse_conflict(call, call->kind, call->name,
-                           "StorageError: invalid object, Code: 4, Key: /registry/%s%s%s/%s, ResourceVersion: 0, "
-                           "AdditionalErrorMsg: Precondition failed: UID in precondition: %s, UID in object meta: %s",
-                           call->kind->flags & KIND_CUSTOM ? call->kind->group : "",
-                           call->kind->flags & KIND_CUSTOM ? "/" : "", call->kind->plural, old->key, uid, present);
+    return refuse_conflict(
+        call, call->kind, call->name,
+        "StorageError: invalid object, Code: 4, Key: /registry/%s%s%s/%s, ResourceVersion: 0, "
+        "AdditionalErrorMsg: Precondition failed: UID in precondition: %s, UID in object meta: %s",
+        call->kind->flags & KIND_CUSTOM ? call->kind->group : "", call->kind->flags & KIND_CUSTOM ? "/" : "",
+        call->kind->plural, old->key, uid, present);
 }
 
 int write_update(struct call *call)
@@ -354,10 +369,10 @@ int write_update(struct call *call)
         return -1;
     const char *name = meta_str(call->body, "name");
     if (name && *name && strcmp(name, call->name) != 0)
-        return refuse_bad_request(call, "the name of the object (%s) does not match the name on the URL (%s)", name,
-                                  call->name);
+        return refuse_bad_request(call, "the name of the object (%s) does not match the name on the URL (%s)",
+                                  name, call->name);
     struct object *old = store_find(call->kind, call->namespace, call->name);
-    struct version *version;
+    struct version *version = NULL;
     if (!old && call->kind->flags & KIND_CREATE_ON_UPDATE && !call->subresource) {
         json_set_str(meta_of(call->body), "name", call->name);
         json_remove(meta_of(call->body), "resourceVersion");

@@ -24,6 +24,7 @@ struct story {
     bool probed;
     bool startup;
     bool two;
+    bool open; /* the gate */
     struct world *world;
 };
 
@@ -97,13 +98,13 @@ static void run_for(struct story *story, int64_t duration_us)
 {
     int64_t end_us = now_us(story) + duration_us;
     while (now_us(story) < end_us) {
-        world_run_until(story->world, MIN(now_us(story) + POLL_US, end_us));
-        if (!story->gated)
+        bool waits = story->gated && !story->open;
+        world_run_until(story->world, waits ? MIN(now_us(story) + POLL_US, end_us) : end_us);
+        CLEANUP_JSON cJSON *pod = waits ? world_pod(story->world, "p") : NULL;
+        if (!waits || !generation_is_seen(pod))
             continue;
-        CLEANUP_JSON cJSON *pod = world_pod(story->world, "p");
-        bool open = str_equal(world_condition_status(pod, "apps.neo.io/in-place-ready"), "True");
-        if (!open && generation_is_seen(pod))
-            world_set_gate(story->world, "p", "True");
+        world_set_gate(story->world, "p", "True");
+        story->open = true;
     }
 }
 
@@ -111,6 +112,7 @@ static void run_for(struct story *story, int64_t duration_us)
 static void drain(struct story *story)
 {
     world_set_gate(story->world, "p", "False");
+    story->open = false;
     int64_t end_us = now_us(story) + 10 * US_PER_S;
     for (bool ready = true; ready && now_us(story) < end_us;) {
         world_run_until(story->world, now_us(story) + POLL_US);

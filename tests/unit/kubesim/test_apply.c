@@ -5,7 +5,8 @@ static int apply(struct world *world, const char *manager, bool force, const cha
 {
     CLEANUP_FREE char *path = xasprintf(WIDGETS "/w?fieldManager=%s%s", manager, force ? "&force=true" : "");
     CLEANUP_FREE char *body = xasprintf(
-        "{\"apiVersion\":\"ex.io/v1\",\"kind\":\"Widget\",\"metadata\":{\"name\":\"w\"},\"spec\":{%s}}", members);
+        "{\"apiVersion\":\"ex.io/v1\",\"kind\":\"Widget\",\"metadata\":{\"name\":\"w\"},\"spec\":{%s}}",
+        members);
     return patch(world, path, APPLY, body);
 }
 
@@ -14,7 +15,8 @@ static char *fields_of(const struct world *world, const char *manager, const cha
 {
     const cJSON *entry;
     cJSON_ArrayForEach (entry, json_path(world->body, "metadata", "managedFields", NULL))
-        if (str_equal(json_str(entry, "manager"), manager) && str_equal(json_str(entry, "operation"), operation))
+        if (str_equal(json_str(entry, "manager"), manager) &&
+            str_equal(json_str(entry, "operation"), operation))
             return json_print_sorted(json_get(entry, "fieldsV1"));
     return xstrdup("");
 }
@@ -32,7 +34,9 @@ static void an_apply_owns_what_it_names(void **state)
     WORLD world = world_with_widgets();
     assert_int_equal(apply(world, "a", false, "\"word\":\"ab\",\"list\":[{\"name\":\"x\"}]"), 201);
     CLEANUP_FREE char *fields = fields_of(world, "a", "Apply");
-    assert_string_equal(fields, "{\"f:spec\":{\"f:list\":{\"k:{\\\"name\\\":\\\"x\\\"}\":{\".\":{},\"f:name\":{}}},\"f:word\":{}}}");
+    assert_string_equal(
+        fields,
+        "{\"f:spec\":{\"f:list\":{\"k:{\\\"name\\\":\\\"x\\\"}\":{\".\":{},\"f:name\":{}}},\"f:word\":{}}}");
     assert_int_equal(json_int64_or(json_get(world->body, "spec"), "replicas", 0), 1);
 }
 
@@ -82,8 +86,9 @@ static void an_update_takes_ownership(void **state)
     CLEANUP_FREE char *fields = fields_of(world, "editor", "Update");
     assert_string_equal(fields, "{\"f:spec\":{\"f:replicas\":{}}}");
     assert_int_equal(apply(world, "a", false, "\"word\":\"ab\",\"replicas\":3"), 409);
-    assert_string_equal(message(world), "Apply failed with 1 conflict: conflict with \"editor\" using ex.io/v1: "
-                                        ".spec.replicas");
+    assert_string_equal(message(world),
+                        "Apply failed with 1 conflict: conflict with \"editor\" using ex.io/v1: "
+                        ".spec.replicas");
     assert_int_equal(apply(world, "a", false, "\"word\":\"ab\""), 200);
     assert_int_equal(json_int64_or(json_get(world->body, "spec"), "replicas", 0), 4);
 }
@@ -117,13 +122,17 @@ static void a_manifest_that_cannot_be_read_is_500_without_reason(void **state)
     WORLD world = world_with_widgets();
     assert_int_equal(apply(world, "a", false, "\"word\":\"ab\",\"foo\":1"), 500);
     assert_string_equal(reason(world), "");
-    assert_string_equal(message(world), "failed to create typed patch object (/w; ex.io/v1, Kind=Widget): .spec.foo: field "
-                                        "not declared in schema");
-    assert_int_equal(apply(world, "a", false, "\"word\":\"ab\",\"list\":[{\"name\":\"x\"},{\"name\":\"x\"}]"), 500);
-    assert_int_equal(patch(world, PODS "/p?fieldManager=a", APPLY,
-                           "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":"
-                           "[{\"name\":\"a\",\"image\":\"i\",\"resources\":{\"requests\":{\"cpu\":\"x\"}}}]}}"),
+    assert_string_equal(message(world),
+                        "failed to create typed patch object (/w; ex.io/v1, Kind=Widget): .spec.foo: field "
+                        "not declared in schema");
+    assert_int_equal(apply(world, "a", false, "\"word\":\"ab\",\"list\":[{\"name\":\"x\"},{\"name\":\"x\"}]"),
                      500);
+    assert_int_equal(
+        patch(
+            world, PODS "/p?fieldManager=a", APPLY,
+            "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":"
+            "[{\"name\":\"a\",\"image\":\"i\",\"resources\":{\"requests\":{\"cpu\":\"x\"}}}]}}"),
+        500);
     assert_string_equal(reason(world), "");
     assert_int_equal(ask(world, "GET", PODS "/p", NULL), 404);
     assert_int_equal(ask(world, "GET", WIDGETS "/w", NULL), 404);
@@ -136,13 +145,16 @@ static void an_apply_needs_its_manager_and_its_kind(void **state)
     assert_int_equal(patch(world, WIDGETS "/w", APPLY, "{}"), 422);
     assert_string_equal(causes(world), "FieldValueRequired@fieldManager");
     assert_int_equal(patch(world, WIDGETS "/w?fieldManager=a", APPLY, "{}"), 400);
-    assert_int_equal(patch(world, WIDGETS "/w?fieldManager=a", APPLY,
-                           "{\"apiVersion\":\"ex.io/v1\",\"kind\":\"Widget\",\"metadata\":{\"name\":\"other\"}}"),
-                     400);
-    assert_int_equal(patch(world, WIDGETS "/w?fieldManager=a", APPLY,
-                           "{\"apiVersion\":\"ex.io/v1\",\"kind\":\"Widget\",\"metadata\":{\"name\":\"w\",\"managedFields\":"
-                           "[{\"manager\":\"x\"}]}}"),
-                     400);
+    assert_int_equal(
+        patch(world, WIDGETS "/w?fieldManager=a", APPLY,
+              "{\"apiVersion\":\"ex.io/v1\",\"kind\":\"Widget\",\"metadata\":{\"name\":\"other\"}}"),
+        400);
+    assert_int_equal(
+        patch(
+            world, WIDGETS "/w?fieldManager=a", APPLY,
+            "{\"apiVersion\":\"ex.io/v1\",\"kind\":\"Widget\",\"metadata\":{\"name\":\"w\",\"managedFields\":"
+            "[{\"manager\":\"x\"}]}}"),
+        400);
 }
 
 static void an_apply_may_be_yaml(void **state)

@@ -3,10 +3,11 @@
 
 #include "kubesim/cel.h"
 
-static const char self_text[] =
-    "{\"n\":3,\"big\":9007199254740993,\"f\":1.5,\"s\":\"hello\",\"t\":true,\"list\":[1,2,3],\"names\":[{\"name\":\"a\",\"v\":1},"
-    "{\"name\":\"b\",\"v\":2}],\"map\":{\"x\":\"1\",\"y\":\"2\"},\"empty\":{},\"none\":[],\"size\":\"10Gi\",\"in-dash\":4,"
-    "\"namespace\":\"ns\",\"pct\":\"30%\"}";
+static const char self_text[] = "{\"n\":3,\"big\":9007199254740993,\"f\":1.5,\"s\":\"hello\",\"t\":true,"
+                                "\"list\":[1,2,3],\"names\":[{\"name\":\"a\",\"v\":1},"
+                                "{\"name\":\"b\",\"v\":2}],\"map\":{\"x\":\"1\",\"y\":\"2\"},\"empty\":{},"
+                                "\"none\":[],\"size\":\"10Gi\",\"in-dash\":4,"
+                                "\"namespace\":\"ns\",\"pct\":\"30%\"}";
 static const char old_text[] = "{\"n\":2,\"size\":\"5Gi\",\"list\":[1,2]}";
 
 struct row {
@@ -87,7 +88,8 @@ static const struct row rows[] = {
     {"self.n > oldSelf.n", 1},
     {"self.size == oldSelf.size", 0},
     {"self.list.size() >= oldSelf.list.size() // and a comment", 1},
-    {"'a,b'.split(',') == ['a', 'b'] && ['a', 'b'].join('-') == 'a-b' && ' A '.trim().lowerAscii() == 'a'", 1},
+    {"'a,b'.split(',') == ['a', 'b'] && ['a', 'b'].join('-') == 'a-b' && ' A '.trim().lowerAscii() == 'a'",
+     1},
     {"self.n + self.s == 1", -1},
     {"self.n", -1},
     {"self.n == 'x'", 0},
@@ -159,7 +161,8 @@ static void messages_are_the_author_s(void **state)
     } messages[] = {
         {"{\"rule\":\"false\"}", "failed rule: false"},
         {"{\"rule\":\"false\",\"message\":\"no\"}", "no"},
-        {"{\"rule\":\"false\",\"message\":\"no\",\"messageExpression\":\"'n is ' + string(self.n)\"}", "n is 3"},
+        {"{\"rule\":\"false\",\"message\":\"no\",\"messageExpression\":\"'n is ' + string(self.n)\"}",
+         "n is 3"},
         {"{\"rule\":\"false\",\"message\":\"no\",\"messageExpression\":\"self.missing\"}", "no"},
     };
     CLEANUP_JSON cJSON *self = NULL;
@@ -178,7 +181,8 @@ static void messages_are_the_author_s(void **state)
 static void an_optional_old_self_runs_on_create_too(void **state)
 {
     (void)state;
-    static const char text[] = "{\"rule\":\"!oldSelf.hasValue() || oldSelf.value().n <= self.n\",\"optionalOldSelf\":true}";
+    static const char text[] =
+        "{\"rule\":\"!oldSelf.hasValue() || oldSelf.value().n <= self.n\",\"optionalOldSelf\":true}";
     CLEANUP_JSON cJSON *item = NULL;
     CLEANUP_JSON cJSON *self = NULL;
     CLEANUP_JSON cJSON *old = NULL;

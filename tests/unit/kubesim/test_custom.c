@@ -30,7 +30,8 @@ static const struct refused_widget widgets[] = {
     {"\"word\":\"ab\",\"many\":3", NULL},
     {"\"word\":\"ab\",\"many\":true", "FieldValueTypeInvalid@spec.many" NOT_CHECKED},
     {"\"word\":\"ab\",\"list\":[]", "FieldValueInvalid@spec.list"},
-    {"\"word\":\"ab\",\"list\":[{\"name\":\"a\"},{\"name\":\"b\"},{\"name\":\"c\"}]", "FieldValueTooMany@spec.list" NOT_CHECKED},
+    {"\"word\":\"ab\",\"list\":[{\"name\":\"a\"},{\"name\":\"b\"},{\"name\":\"c\"}]",
+     "FieldValueTooMany@spec.list" NOT_CHECKED},
     {"\"word\":\"ab\",\"list\":[{\"name\":\"a\"},{\"name\":\"a\"}]", "FieldValueDuplicate@spec.list[1]"},
     {"\"word\":\"ab\",\"list\":[{}]", "FieldValueRequired@spec.list[0].name" NOT_CHECKED},
     {"\"word\":\"ab\",\"map\":{\"a\":1}", "FieldValueTypeInvalid@spec.map.a" NOT_CHECKED},
@@ -62,13 +63,16 @@ static void defaults_are_filled_in_and_unknown_fields_dropped(void **state)
     make_widgets(world);
     assert_int_equal(make_widget(world, "w", "\"word\":\"ab\",\"list\":[{\"name\":\"x\"}],\"foo\":1"), 201);
     CLEANUP_FREE char *spec = json_print_sorted(json_get(world->body, "spec"));
-    assert_string_equal(spec, "{\"list\":[{\"name\":\"x\",\"v\":7}],\"nested\":{\"a\":3},\"replicas\":1,\"type\":\"A\",\"word\":\"ab\"}");
+    assert_string_equal(spec, "{\"list\":[{\"name\":\"x\",\"v\":7}],\"nested\":{\"a\":3},\"replicas\":1,"
+                              "\"type\":\"A\",\"word\":\"ab\"}");
     assert_string_equal(world->response.warning, "unknown field \"spec.foo\"");
-    CLEANUP_FREE char *body = xstrdup("{\"apiVersion\":\"ex.io/v1\",\"kind\":\"Widget\",\"metadata\":{\"name\":\"v\"},\"bar\":2,"
-                                      "\"spec\":{\"word\":\"ab\",\"foo\":1}}");
+    CLEANUP_FREE char *body =
+        xstrdup("{\"apiVersion\":\"ex.io/v1\",\"kind\":\"Widget\",\"metadata\":{\"name\":\"v\"},\"bar\":2,"
+                "\"spec\":{\"word\":\"ab\",\"foo\":1}}");
     assert_int_equal(ask(world, "POST", WIDGETS "?fieldValidation=Strict", body), 400);
-    assert_string_equal(message(world), "Widget in version \"v1\" cannot be handled as a Widget: strict decoding error: "
-                                        "unknown field \"bar\", unknown field \"spec.foo\"");
+    assert_string_equal(message(world),
+                        "Widget in version \"v1\" cannot be handled as a Widget: strict decoding error: "
+                        "unknown field \"bar\", unknown field \"spec.foo\"");
 }
 
 static void a_transition_rule_sees_the_old_value(void **state)
@@ -79,7 +83,9 @@ static void a_transition_rule_sees_the_old_value(void **state)
     make_widget(world, "w", "\"word\":\"ab\"");
     assert_int_equal(patch(world, WIDGETS "/w", MERGE, "{\"spec\":{\"fixed\":\"a\"}}"), 200);
     assert_int_equal(patch(world, WIDGETS "/w", MERGE, "{\"spec\":{\"fixed\":\"b\"}}"), 422);
-    assert_string_equal(message(world), "Widget.ex.io \"w\" is invalid: spec.fixed: Invalid value: \"b\": fixed is immutable");
+    assert_string_equal(
+        message(world),
+        "Widget.ex.io \"w\" is invalid: spec.fixed: Invalid value: \"b\": fixed is immutable");
 }
 
 static void status_and_spec_are_written_apart(void **state)
@@ -89,12 +95,14 @@ static void status_and_spec_are_written_apart(void **state)
     make_widgets(world);
     make_widget(world, "w", "\"word\":\"ab\"");
     assert_int_equal(patch(world, WIDGETS "/w/status", MERGE,
-                           "{\"metadata\":{\"labels\":{\"a\":\"b\"}},\"spec\":{\"replicas\":9},\"status\":{\"replicas\":2}}"),
+                           "{\"metadata\":{\"labels\":{\"a\":\"b\"}},\"spec\":{\"replicas\":9},\"status\":{"
+                           "\"replicas\":2}}"),
                      200);
     assert_null(json_path(world->body, "metadata", "labels", NULL));
     assert_int_equal(json_int64_or(json_get(world->body, "spec"), "replicas", 0), 1);
     assert_int_equal(json_int64_or(json_get(world->body, "metadata"), "generation", 0), 1);
-    assert_int_equal(patch(world, WIDGETS "/w", MERGE, "{\"spec\":{\"replicas\":3},\"status\":{\"replicas\":77}}"), 200);
+    assert_int_equal(
+        patch(world, WIDGETS "/w", MERGE, "{\"spec\":{\"replicas\":3},\"status\":{\"replicas\":77}}"), 200);
     assert_int_equal(json_int64_or(json_get(world->body, "status"), "replicas", 0), 2);
     assert_int_equal(json_int64_or(json_get(world->body, "metadata"), "generation", 0), 2);
 }
@@ -114,14 +122,17 @@ static void scale_reads_and_writes_its_paths(void **state)
     assert_int_equal(patch(world, WIDGETS "/w/scale", MERGE, "{\"spec\":{\"replicas\":0}}"), 200);
     assert_int_equal(patch(world, WIDGETS "/w/scale", MERGE, "{\"spec\":{\"replicas\":-1}}"), 422);
     assert_string_equal(causes(world), "FieldValueInvalid@spec.replicas,FieldValueInvalid@.spec.replicas");
-    assert_int_equal(patch(world, WIDGETS "/w/scale", MERGE, "{\"metadata\":{\"resourceVersion\":\"1\"},\"spec\":{\"replicas\":3}}"),
+    assert_int_equal(patch(world, WIDGETS "/w/scale", MERGE,
+                           "{\"metadata\":{\"resourceVersion\":\"1\"},\"spec\":{\"replicas\":3}}"),
                      409);
-    assert_int_equal(patch(world, WIDGETS "/w/scale", JSON_PATCH, "[{\"op\":\"replace\",\"path\":\"/spec/replicas\",\"value\":7}]"),
+    assert_int_equal(patch(world, WIDGETS "/w/scale", JSON_PATCH,
+                           "[{\"op\":\"replace\",\"path\":\"/spec/replicas\",\"value\":7}]"),
                      422); /* nothing to replace: zero is left out of a Scale */
     ask(world, "GET", WIDGETS "/w", NULL);
     assert_int_equal(json_int64_or(json_get(world->body, "spec"), "replicas", 9), 0);
     assert_int_equal(ask(world, "PUT", WIDGETS "/w/scale",
-                         "{\"apiVersion\":\"autoscaling/v1\",\"kind\":\"Scale\",\"metadata\":{\"name\":\"w\"},\"spec\":{\"replicas\":2}}"),
+                         "{\"apiVersion\":\"autoscaling/"
+                         "v1\",\"kind\":\"Scale\",\"metadata\":{\"name\":\"w\"},\"spec\":{\"replicas\":2}}"),
                      200);
     ask(world, "GET", WIDGETS "/w", NULL);
     assert_int_equal(json_int64_or(json_get(world->body, "spec"), "replicas", 9), 2);
@@ -142,7 +153,9 @@ static void the_server_prints_the_columns(void **state)
     make_widget(world, "w", "\"word\":\"ab\"");
     pass(world, 3 * 3600);
     const struct kubesim_request request = {
-        .method = "GET", .path = WIDGETS, .accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"};
+        .method = "GET",
+        .path = WIDGETS,
+        .accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"};
     assert_int_equal(ask_raw(world, &request), 200);
     assert_string_equal(json_str(world->body, "kind"), "Table");
     assert_int_equal(cJSON_GetArraySize(json_get(world->body, "columnDefinitions")), 4);
@@ -151,7 +164,9 @@ static void the_server_prints_the_columns(void **state)
     assert_string_equal(first_cell(world, 2), "ab");
     assert_string_equal(first_cell(world, 3), "3h");
     const struct kubesim_request partial = {
-        .method = "GET", .path = WIDGETS "/w", .accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"};
+        .method = "GET",
+        .path = WIDGETS "/w",
+        .accept = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"};
     assert_int_equal(ask_raw(world, &partial), 200);
     assert_string_equal(json_str(world->body, "kind"), "PartialObjectMetadata");
     assert_null(json_get(world->body, "spec"));
@@ -160,11 +175,13 @@ static void the_server_prints_the_columns(void **state)
 /* definition: openAPIV3Schema of a kind Thing. */
 static int define(struct world *world, const char *schema)
 {
-    CLEANUP_FREE char *body =
-        xasprintf("{\"apiVersion\":\"apiextensions.k8s.io/v1\",\"kind\":\"CustomResourceDefinition\",\"metadata\":{\"name\":"
-                  "\"things.ex.io\"},\"spec\":{\"group\":\"ex.io\",\"scope\":\"Cluster\",\"names\":{\"kind\":\"Thing\",\"plural\":\"things\"},"
-                  "\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,\"schema\":{\"openAPIV3Schema\":%s}}]}}",
-                  schema);
+    CLEANUP_FREE char *body = xasprintf("{\"apiVersion\":\"apiextensions.k8s.io/"
+                                        "v1\",\"kind\":\"CustomResourceDefinition\",\"metadata\":{\"name\":"
+                                        "\"things.ex.io\"},\"spec\":{\"group\":\"ex.io\",\"scope\":"
+                                        "\"Cluster\",\"names\":{\"kind\":\"Thing\",\"plural\":\"things\"},"
+                                        "\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,"
+                                        "\"schema\":{\"openAPIV3Schema\":%s}}]}}",
+                                        schema);
     return ask(world, "POST", DEFINITIONS, body);
 }
 
@@ -177,10 +194,12 @@ static void a_definition_that_cannot_be_evaluated_is_refused(void **state)
         const char *words;
     } rows[] = {
         {"{\"type\":\"object\"}", 201, ""},
-        {"{\"type\":\"object\",\"x-kubernetes-validations\":[{\"rule\":\"self.frobnicate()\"}]}", 501, "frobnicate"},
+        {"{\"type\":\"object\",\"x-kubernetes-validations\":[{\"rule\":\"self.frobnicate()\"}]}", 501,
+         "frobnicate"},
         {"{\"type\":\"object\",\"x-kubernetes-validations\":[{\"rule\":\"self.a ==\"}]}", 501, "self.a =="},
         {"{\"type\":\"object\",\"x-kubernetes-validations\":[{\"rule\":\"nobody == 1\"}]}", 501, "nobody"},
-        {"{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\",\"pattern\":\"(?i)x\"}}}", 501, "(?i)x"},
+        {"{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\",\"pattern\":\"(?i)x\"}}}", 501,
+         "(?i)x"},
         {"{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"strong\"}}}", 422, "strong"},
         {"{\"type\":\"object\",\"properties\":{\"a\":{\"$ref\":\"#/x\"}}}", 422, "$ref"},
     };
@@ -197,7 +216,8 @@ static void a_definition_is_served_at_once_and_gone_at_once(void **state)
     (void)state;
     WORLD world = world_make();
     assert_int_equal(ask(world, "GET", "/apis/ex.io/v1/things", NULL), 404);
-    assert_int_equal(define(world, "{\"type\":\"object\",\"properties\":{\"spec\":{\"type\":\"object\"}}}"), 201);
+    assert_int_equal(define(world, "{\"type\":\"object\",\"properties\":{\"spec\":{\"type\":\"object\"}}}"),
+                     201);
     CLEANUP_FREE char *conditions = json_print(json_path(world->body, "status", "conditions", NULL));
     assert_non_null(strstr(conditions, "Established"));
     assert_int_equal(ask(world, "POST", "/apis/ex.io/v1/things",
@@ -221,7 +241,8 @@ static void a_changed_definition_keeps_the_objects(void **state)
     make_widgets(world);
     make_widget(world, "w", "\"word\":\"ab\"");
     assert_int_equal(patch(world, DEFINITIONS "/widgets.ex.io", JSON_PATCH,
-                           "[{\"op\":\"replace\",\"path\":\"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/"
+                           "[{\"op\":\"replace\",\"path\":\"/spec/versions/0/schema/openAPIV3Schema/"
+                           "properties/spec/properties/"
                            "word/maxLength\",\"value\":9}]"),
                      200);
     assert_int_equal(ask(world, "GET", WIDGETS "/w", NULL), 200);
@@ -233,15 +254,20 @@ static void more_than_one_served_version_is_not_modelled(void **state)
     (void)state;
     WORLD world = world_make();
     assert_int_equal(ask(world, "POST", DEFINITIONS,
-                         "{\"apiVersion\":\"apiextensions.k8s.io/v1\",\"kind\":\"CustomResourceDefinition\",\"metadata\":{\"name\":"
-                         "\"things.ex.io\"},\"spec\":{\"group\":\"ex.io\",\"scope\":\"Cluster\",\"names\":{\"kind\":\"Thing\",\"plural\":"
-                         "\"things\"},\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,\"schema\":{\"openAPIV3Schema\":"
-                         "{\"type\":\"object\"}}},{\"name\":\"v2\",\"served\":true,\"storage\":false,\"schema\":{\"openAPIV3Schema\":"
+                         "{\"apiVersion\":\"apiextensions.k8s.io/"
+                         "v1\",\"kind\":\"CustomResourceDefinition\",\"metadata\":{\"name\":"
+                         "\"things.ex.io\"},\"spec\":{\"group\":\"ex.io\",\"scope\":\"Cluster\",\"names\":{"
+                         "\"kind\":\"Thing\",\"plural\":"
+                         "\"things\"},\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,"
+                         "\"schema\":{\"openAPIV3Schema\":"
+                         "{\"type\":\"object\"}}},{\"name\":\"v2\",\"served\":true,\"storage\":false,"
+                         "\"schema\":{\"openAPIV3Schema\":"
                          "{\"type\":\"object\"}}}]}}"),
                      501);
 }
 
-/* --- neoset's own definition --------------------------------------------------------------------------------------- */
+/* --- neoset's own definition
+ * --------------------------------------------------------------------------------------- */
 
 static cJSON *read_yaml(const char *path)
 {
@@ -273,20 +299,29 @@ static void the_definition_of_neosets_and_its_example_are_taken(void **state)
     post_yaml(world, DEFINITIONS "?fieldValidation=Strict", "deploy/crd.yaml");
     CLEANUP_JSON cJSON *tree = NULL;
     static const char example[] =
-        "{\"apiVersion\":\"apps.neo.io/v1alpha1\",\"kind\":\"NeoSet\",\"metadata\":{\"name\":\"mysql\"},\"spec\":{\"replicas\":5,"
-        "\"serviceName\":\"mysql-headless\",\"selector\":{\"matchLabels\":{\"app\":\"mysql\"}},\"template\":{\"metadata\":{\"labels\":"
-        "{\"app\":\"mysql\"}},\"spec\":{\"containers\":[{\"name\":\"mysql\",\"image\":\"mysql:8.1\",\"ports\":[{\"containerPort\":3306}],"
-        "\"readinessProbe\":{\"tcpSocket\":{\"port\":3306},\"initialDelaySeconds\":10,\"periodSeconds\":5}}]}},"
-        "\"volumeClaimTemplates\":[{\"metadata\":{\"name\":\"data\"},\"spec\":{\"accessModes\":[\"ReadWriteOnce\"],\"resources\":"
-        "{\"requests\":{\"storage\":\"50Gi\"}}}}],\"updateStrategy\":{\"type\":\"InPlace\",\"partition\":4,\"maxUnavailable\":1,"
-        "\"inPlaceUpdateStrategy\":{\"readiness\":\"Probe\",\"readinessTimeoutSeconds\":300},\"pause\":false},"
+        "{\"apiVersion\":\"apps.neo.io/"
+        "v1alpha1\",\"kind\":\"NeoSet\",\"metadata\":{\"name\":\"mysql\"},\"spec\":{\"replicas\":5,"
+        "\"serviceName\":\"mysql-headless\",\"selector\":{\"matchLabels\":{\"app\":\"mysql\"}},\"template\":{"
+        "\"metadata\":{\"labels\":"
+        "{\"app\":\"mysql\"}},\"spec\":{\"containers\":[{\"name\":\"mysql\",\"image\":\"mysql:8.1\","
+        "\"ports\":[{\"containerPort\":3306}],"
+        "\"readinessProbe\":{\"tcpSocket\":{\"port\":3306},\"initialDelaySeconds\":10,\"periodSeconds\":5}}]}"
+        "},"
+        "\"volumeClaimTemplates\":[{\"metadata\":{\"name\":\"data\"},\"spec\":{\"accessModes\":["
+        "\"ReadWriteOnce\"],\"resources\":"
+        "{\"requests\":{\"storage\":\"50Gi\"}}}}],\"updateStrategy\":{\"type\":\"InPlace\",\"partition\":4,"
+        "\"maxUnavailable\":1,"
+        "\"inPlaceUpdateStrategy\":{\"readiness\":\"Probe\",\"readinessTimeoutSeconds\":300},\"pause\":false}"
+        ","
         "\"revisionHistoryLimit\":10}}";
     assert_int_equal(ask(world, "POST", NEOSETS "?fieldValidation=Strict", example), 201);
     static const struct {
         const char *body;
         int status;
     } changes[] = {
-        {"{\"spec\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"mysql\",\"image\":\"mysql:8.2\"}]}}}}", 200},
+        {"{\"spec\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"mysql\",\"image\":\"mysql:8.2\"}]}}}"
+         "}",
+         200},
         {"{\"spec\":{\"replicas\":-1}}", 422},
         {"{\"spec\":{\"serviceName\":\"other\"}}", 422},
         {"{\"spec\":{\"selector\":{\"matchLabels\":{\"app\":\"x\"}}}}", 422},

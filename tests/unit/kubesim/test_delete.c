@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "world.h"
 
-#define SET                                                                                                            \
-    "{\"apiVersion\":\"apps/v1\",\"kind\":\"StatefulSet\",\"metadata\":{\"name\":\"db\"},\"spec\":{\"serviceName\":\"db\",\"selector\":" \
-    "{\"matchLabels\":{\"app\":\"db\"}},\"template\":{\"metadata\":{\"labels\":{\"app\":\"db\"}},\"spec\":{\"containers\":[{\"name\":" \
+#define SET                                                                                                  \
+    "{\"apiVersion\":\"apps/"                                                                                \
+    "v1\",\"kind\":\"StatefulSet\",\"metadata\":{\"name\":\"db\"},\"spec\":{\"serviceName\":\"db\","         \
+    "\"selector\":"                                                                                          \
+    "{\"matchLabels\":{\"app\":\"db\"}},\"template\":{\"metadata\":{\"labels\":{\"app\":\"db\"}},\"spec\":{" \
+    "\"containers\":[{\"name\":"                                                                             \
     "\"a\",\"image\":\"i\"}]}}}}"
 
 /* A set and a pod that it owns. */
@@ -13,10 +16,10 @@ static struct world *world_with_set(void)
     assert_int_equal(ask(world, "POST", SETS, SET), 201);
     CLEANUP_FREE char *uid = xstrdup(meta(world, "uid"));
     make_pod(world, "db-0", "n1");
-    CLEANUP_FREE char *body =
-        xasprintf("{\"metadata\":{\"ownerReferences\":[{\"apiVersion\":\"apps/v1\",\"kind\":\"StatefulSet\",\"name\":\"db\",\"uid\":"
-                  "\"%s\",\"controller\":true,\"blockOwnerDeletion\":true}]}}",
-                  uid);
+    CLEANUP_FREE char *body = xasprintf("{\"metadata\":{\"ownerReferences\":[{\"apiVersion\":\"apps/"
+                                        "v1\",\"kind\":\"StatefulSet\",\"name\":\"db\",\"uid\":"
+                                        "\"%s\",\"controller\":true,\"blockOwnerDeletion\":true}]}}",
+                                        uid);
     assert_int_equal(patch(world, PODS "/db-0", MERGE, body), 200);
     return world;
 }
@@ -26,10 +29,13 @@ static void a_body_silences_the_query(void **state)
     (void)state;
     WORLD world = world_make();
     make_config(world, "c", "");
-    assert_int_equal(ask(world, "DELETE", CONFIGMAPS "/c?dryRun=All", "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\"}"), 200);
+    assert_int_equal(ask(world, "DELETE", CONFIGMAPS "/c?dryRun=All",
+                         "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\"}"),
+                     200);
     assert_int_equal(ask(world, "GET", CONFIGMAPS "/c", NULL), 404);
     assert_int_equal(ask(world, "POST", SETS, SET), 201);
-    assert_int_equal(ask(world, "DELETE", SETS "/db?propagationPolicy=Orphan", "{\"gracePeriodSeconds\":0}"), 200);
+    assert_int_equal(ask(world, "DELETE", SETS "/db?propagationPolicy=Orphan", "{\"gracePeriodSeconds\":0}"),
+                     200);
     assert_string_equal(json_str(world->body, "kind"), "Status");
 }
 
@@ -58,7 +64,8 @@ static void the_kind_of_the_answer_tells_what_was_done(void **state)
 {
     (void)state;
     WORLD world = world_with_set();
-    assert_int_equal(ask(world, "DELETE", SETS "/db", "{\"propagationPolicy\":\"Orphan\",\"dryRun\":[\"All\"]}"), 200);
+    assert_int_equal(
+        ask(world, "DELETE", SETS "/db", "{\"propagationPolicy\":\"Orphan\",\"dryRun\":[\"All\"]}"), 200);
     assert_string_equal(json_str(world->body, "kind"), "StatefulSet");
     assert_string_equal(json_path(world->body, "metadata", "finalizers", NULL)->child->valuestring, "orphan");
     assert_int_equal(ask(world, "GET", SETS "/db", NULL), 200);
@@ -106,7 +113,8 @@ static void a_foreground_delete_waits_for_the_pods(void **state)
     assert_int_equal(ask(world, "GET", SETS "/db", NULL), 404);
 }
 
-/* kubectl's background delete behind an orphan delete strips the finalizer: the set is gone, its pods are killed. */
+/* kubectl's background delete behind an orphan delete strips the finalizer: the set is gone, its pods are
+ * killed. */
 static void a_background_delete_undoes_a_pending_orphan_delete(void **state)
 {
     (void)state;
@@ -171,13 +179,17 @@ static void an_object_whose_owner_never_was_is_collected(void **state)
 {
     (void)state;
     WORLD world = world_make();
-    make_config(world, "c", ",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"name\":\"p\",\"uid\":\"u\"}]");
+    make_config(
+        world, "c",
+        ",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"name\":\"p\",\"uid\":\"u\"}]");
     make_config(world, "o", "");
     CLEANUP_FREE char *uid = xstrdup(meta(world, "uid"));
     CLEANUP_FREE char *wrong_name = xasprintf(
-        ",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"x\",\"uid\":\"%s\"}]", uid);
+        ",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"x\",\"uid\":\"%s\"}]",
+        uid);
     CLEANUP_FREE char *right = xasprintf(
-        ",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"o\",\"uid\":\"%s\"}]", uid);
+        ",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"o\",\"uid\":\"%s\"}]",
+        uid);
     make_config(world, "d", wrong_name);
     make_config(world, "e", right);
     pass(world, 1);
@@ -223,9 +235,11 @@ static void no_finalizer_is_added_to_a_dying_object(void **state)
     WORLD world = world_make();
     make_config(world, "c", ",\"finalizers\":[\"a.io/a\",\"b.io/b\"]");
     ask(world, "DELETE", CONFIGMAPS "/c", NULL);
-    assert_int_equal(
-        patch(world, CONFIGMAPS "/c", MERGE, "{\"metadata\":{\"finalizers\":[\"a.io/a\",\"b.io/b\",\"c.io/c\"]}}"), 422);
-    assert_int_equal(patch(world, CONFIGMAPS "/c", MERGE, "{\"metadata\":{\"finalizers\":[\"b.io/b\"]}}"), 200);
+    assert_int_equal(patch(world, CONFIGMAPS "/c", MERGE,
+                           "{\"metadata\":{\"finalizers\":[\"a.io/a\",\"b.io/b\",\"c.io/c\"]}}"),
+                     422);
+    assert_int_equal(patch(world, CONFIGMAPS "/c", MERGE, "{\"metadata\":{\"finalizers\":[\"b.io/b\"]}}"),
+                     200);
     assert_int_equal(patch(world, CONFIGMAPS "/c", MERGE, "{\"metadata\":{\"finalizers\":[]}}"), 200);
     assert_int_equal(ask(world, "GET", CONFIGMAPS "/c", NULL), 404);
 }
@@ -248,9 +262,10 @@ static void an_eviction_deletes(void **state)
     (void)state;
     WORLD world = world_make();
     make_pod(world, "p", "n1");
-    assert_int_equal(ask(world, "POST", PODS "/p/eviction",
-                         "{\"apiVersion\":\"policy/v1\",\"kind\":\"Eviction\",\"metadata\":{\"name\":\"p\"}}"),
-                     201);
+    assert_int_equal(
+        ask(world, "POST", PODS "/p/eviction",
+            "{\"apiVersion\":\"policy/v1\",\"kind\":\"Eviction\",\"metadata\":{\"name\":\"p\"}}"),
+        201);
     ask(world, "GET", PODS "/p", NULL);
     assert_non_null(meta(world, "deletionTimestamp"));
 }
@@ -259,13 +274,17 @@ static void a_claim_stays_while_a_pod_mounts_it(void **state)
 {
     (void)state;
     WORLD world = world_make();
-    assert_int_equal(ask(world, "POST", CLAIMS,
-                         "{\"apiVersion\":\"v1\",\"kind\":\"PersistentVolumeClaim\",\"metadata\":{\"name\":\"c\"},\"spec\":"
-                         "{\"accessModes\":[\"ReadWriteOnce\"],\"resources\":{\"requests\":{\"storage\":\"1Gi\"}}}}"),
-                     201);
+    assert_int_equal(
+        ask(world, "POST", CLAIMS,
+            "{\"apiVersion\":\"v1\",\"kind\":\"PersistentVolumeClaim\",\"metadata\":{\"name\":\"c\"},"
+            "\"spec\":"
+            "{\"accessModes\":[\"ReadWriteOnce\"],\"resources\":{\"requests\":{\"storage\":\"1Gi\"}}}}"),
+        201);
     assert_int_equal(ask(world, "POST", PODS,
-                         "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\"},\"spec\":{\"nodeName\":\"n\","
-                         "\"containers\":[{\"name\":\"a\",\"image\":\"i\"}],\"volumes\":[{\"name\":\"d\",\"persistentVolumeClaim\":"
+                         "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\"},\"spec\":{"
+                         "\"nodeName\":\"n\","
+                         "\"containers\":[{\"name\":\"a\",\"image\":\"i\"}],\"volumes\":[{\"name\":\"d\","
+                         "\"persistentVolumeClaim\":"
                          "{\"claimName\":\"c\"}}]}}"),
                      201);
     assert_int_equal(ask(world, "DELETE", CLAIMS "/c", NULL), 200);

@@ -55,7 +55,8 @@ static void the_nth_matching_write_is_hit_and_not_executed(void **state)
         fault(world, spec);
         make_config(world, "a", "");
         assert_int_equal(ask(world, "GET", CONFIGMAPS "/a", NULL), 200);
-        static const char body[] = "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"b\"}}";
+        static const char body[] =
+            "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"b\"}}";
         assert_int_equal(ask(world, "POST", CONFIGMAPS, body), statuses[i]);
         assert_int_equal(ask(world, "GET", CONFIGMAPS "/b", NULL), 404);
         assert_int_equal(ask(world, "POST", CONFIGMAPS, body), 201);
@@ -219,8 +220,8 @@ static void the_help_shows_only_what_is_taken(void **state)
     for (const char *line = help; *line; line = strchr(line, '\n') + 1) {
         size_t length = strcspn(line, "\n");
         CLEANUP_FREE char *copy = xstrndup(line, length);
-        bool example = str_starts_with(copy, "  ") && strstr(copy, "   ") && strchr(copy, ',') && strchr(copy, '=') &&
-                       !strstr(copy, "TIME") && !strstr(copy, "N ");
+        bool example = str_starts_with(copy, "  ") && strstr(copy, "   ") && strchr(copy, ',') &&
+                       strchr(copy, '=') && !strstr(copy, "TIME") && !strstr(copy, "N ");
         if (!example)
             continue;
         copy[2 + strcspn(copy + 2, " ")] = '\0';
@@ -230,7 +231,8 @@ static void the_help_shows_only_what_is_taken(void **state)
     assert_true(examples >= 4);
 }
 
-/* --- the audit log ----------------------------------------------------------------------------------------------------- */
+/* --- the audit log
+ * ----------------------------------------------------------------------------------------------------- */
 
 /* The last line of the log; the caller's. */
 static cJSON *last_event(struct world *world)
@@ -272,8 +274,10 @@ static void each_request_is_a_line_of_the_audit_log(void **state)
     assert_string_equal(json_str(event, "verb"), "patch");
     assert_string_equal(json_path_str(event, "user", "username", NULL), "neoset-controller");
     CLEANUP_FREE char *reference = json_print(json_get(event, "objectRef"));
-    assert_string_equal(reference, "{\"resource\":\"widgets\",\"namespace\":\"default\",\"name\":\"w\",\"apiGroup\":\"ex.io\","
-                                   "\"apiVersion\":\"v1\",\"subresource\":\"status\"}");
+    assert_string_equal(
+        reference,
+        "{\"resource\":\"widgets\",\"namespace\":\"default\",\"name\":\"w\",\"apiGroup\":\"ex.io\","
+        "\"apiVersion\":\"v1\",\"subresource\":\"status\"}");
     assert_int_equal(json_int64_or(json_get(event, "responseStatus"), "code", 0), 200);
     CLEANUP_FREE char *object = json_print(json_get(event, "requestObject"));
     assert_string_equal(object, body);

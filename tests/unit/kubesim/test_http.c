@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kubesim behind HTTP, over loopback: the loop runs here, a client with plain blocking sockets in a thread. */
+ * kubesim behind HTTP, over loopback: the loop runs here, a client with plain blocking sockets in a thread.
+ */
 #include "world.h"
 
 #include "kubesim/http.h"
@@ -41,7 +42,8 @@ static void plain_random(void *context, void *bytes, size_t length)
         ((uint8_t *)bytes)[i] = next += 37;
 }
 
-/* --- the client ------------------------------------------------------------------------------------------------------ */
+/* --- the client
+ * ------------------------------------------------------------------------------------------------------ */
 
 static int dial(const struct scene *scene)
 {
@@ -80,13 +82,13 @@ static bool read_until(int fd, struct buf *answer, const char *words)
 }
 
 /* One request on a connection of its own. */
-static void request(const struct scene *scene, struct buf *answer, const char *method, const char *path, const char *headers,
-                    const char *body)
+static void request(const struct scene *scene, struct buf *answer, const char *method, const char *path,
+                    const char *headers, const char *body)
 {
     int fd = dial(scene);
     CLEANUP_FREE char *text =
-        xasprintf("%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %zu\r\n%s\r\n%s", method, path,
-                  body ? strlen(body) : 0, headers, body ? body : "");
+        xasprintf("%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %zu\r\n%s\r\n%s", method,
+                  path, body ? strlen(body) : 0, headers, body ? body : "");
     send_text(fd, text);
     read_until(fd, answer, NULL);
     close(fd);
@@ -100,7 +102,9 @@ static void *run_client(void *context)
     return NULL;
 }
 
-/* --- the stage --------------------------------------------------------------------------------------------------------- */
+/* --- the stage
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 static void on_over(uv_async_t *handle)
 {
@@ -146,12 +150,16 @@ static void assert_has(const struct buf *answer, const char *words)
         fail_msg("'%s' is not in: %s", words, buf_text(answer));
 }
 
-/* --- the plays --------------------------------------------------------------------------------------------------------- */
+/* --- the plays
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 static void play_create(struct scene *scene)
 {
-    request(scene, &scene->answer, "POST", CONFIGMAPS "?fieldManager=a%2Fb", JSON_TYPE "Audit-ID: neo-1-2\r\n",
-            "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c\"},\"data\":{\"k\":\"v\"}}");
+    request(scene, &scene->answer, "POST", CONFIGMAPS "?fieldManager=a%2Fb",
+            JSON_TYPE "Audit-ID: neo-1-2\r\n",
+            "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c\"},\"data\":{\"k\":"
+            "\"v\"}}");
     request(scene, &scene->second, "GET", CONFIGMAPS "?labelSelector=a%20in%20(b)&limit=500", "", NULL);
 }
 
@@ -234,7 +242,8 @@ static void a_dropped_request_is_a_closed_connection_too(void **state)
 static void play_late(struct scene *scene)
 {
     int fd = dial(scene);
-    CLEANUP_FREE char *text = xasprintf("POST " CONFIGMAPS " HTTP/1.1\r\nHost: x\r\n" JSON_TYPE "Content-Length: %zu\r\n\r\n" CONFIG("c"),
+    CLEANUP_FREE char *text = xasprintf("POST " CONFIGMAPS " HTTP/1.1\r\nHost: x\r\n" JSON_TYPE
+                                        "Content-Length: %zu\r\n\r\n" CONFIG("c"),
                                         strlen(CONFIG("c")));
     send_text(fd, text);
     usleep(50 * 1000);
@@ -294,7 +303,8 @@ static void a_huge_body_is_413(void **state)
 
 static void play_junk(struct scene *scene)
 {
-    static const char *const junk[] = {"\r\n\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "\x16\x03\x01\x02\x00\x01",
+    static const char *const junk[] = {"\r\n\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n",
+                                       "\x16\x03\x01\x02\x00\x01",
                                        "GET /%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"};
     for (size_t i = 0; i < ARRAY_SIZE(junk); i++) {
         int fd = dial(scene);
@@ -355,7 +365,8 @@ static void it_stops_while_connections_wait(void **state)
 static void bad_addresses_are_named(void **state)
 {
     (void)state;
-    static const char *const addresses[] = {"", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000", "host.example:80", "[::1:80"};
+    static const char *const addresses[] = {
+        "", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000", "host.example:80", "[::1:80"};
     uv_loop_t loop;
     uv_loop_init(&loop);
     for (size_t i = 0; i < ARRAY_SIZE(addresses); i++) {

@@ -62,14 +62,16 @@ static void json_patches_follow_rfc_6902(void **state)
         {"{\"a\":[1]}", "[{\"op\":\"add\",\"path\":\"/a/2\",\"value\":2}]", NULL},
         {"{\"a\":1}", "[{\"op\":\"add\",\"path\":\"/b/c\",\"value\":2}]", NULL},
         {"{\"a/b\":1,\"c~d\":2}",
-         "[{\"op\":\"remove\",\"path\":\"/a~1b\"},{\"op\":\"replace\",\"path\":\"/c~0d\",\"value\":3}]", "{\"c~d\":3}"},
+         "[{\"op\":\"remove\",\"path\":\"/a~1b\"},{\"op\":\"replace\",\"path\":\"/c~0d\",\"value\":3}]",
+         "{\"c~d\":3}"},
         {"{\"a\":1}", "[{\"op\":\"remove\",\"path\":\"/b\"}]", NULL},
         {"{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"/b\",\"value\":1}]", NULL},
         {"{\"a\":1}", "[{\"op\":\"test\",\"path\":\"/a\",\"value\":1}]", "{\"a\":1}"},
         {"{\"a\":1}", "[{\"op\":\"test\",\"path\":\"/a\",\"value\":2}]", NULL},
         {"{\"a\":1}", "[{\"op\":\"test\",\"path\":\"/b\",\"value\":2}]", NULL},
         {"{\"a\":{\"b\":1}}", "[{\"op\":\"move\",\"from\":\"/a/b\",\"path\":\"/c\"}]", "{\"a\":{},\"c\":1}"},
-        {"{\"a\":{\"b\":1}}", "[{\"op\":\"copy\",\"from\":\"/a\",\"path\":\"/c\"}]", "{\"a\":{\"b\":1},\"c\":{\"b\":1}}"},
+        {"{\"a\":{\"b\":1}}", "[{\"op\":\"copy\",\"from\":\"/a\",\"path\":\"/c\"}]",
+         "{\"a\":{\"b\":1},\"c\":{\"b\":1}}"},
         {"{\"a\":[0,1,2]}", "[{\"op\":\"remove\",\"path\":\"/a/01\"}]", NULL},
         {"{\"a\":[0,1,2]}", "[{\"op\":\"remove\",\"path\":\"/a/1\"}]", "{\"a\":[0,2]}"},
         {"{\"a\":1}", "[{\"op\":\"add\",\"path\":\"\",\"value\":{\"z\":1}}]", "{\"z\":1}"},
@@ -97,10 +99,10 @@ static void strategic_patches_merge_lists_by_their_keys(void **state)
          "{\"containers\":[" C("a", ",\"image\":\"1\"") "," C("b", ",\"image\":\"2\"") "]}"},
         {"{\"containers\":[" C("a", "") "]}", "{\"containers\":[" C("c", ",\"image\":\"2\"") "]}",
          "{\"containers\":[" C("a", "") "," C("c", ",\"image\":\"2\"") "]}"},
-        {"{\"containers\":[" C("a", "") "," C("b", "") "]}", "{\"containers\":[" C("a", ",\"$patch\":\"delete\"") "]}",
-         "{\"containers\":[" C("b", "") "]}"},
-        {"{\"containers\":[" C("a", "") "," C("b", "") "]}", "{\"containers\":[{\"$patch\":\"replace\"}," C("z", "") "]}",
-         "{\"containers\":[" C("z", "") "]}"},
+        {"{\"containers\":[" C("a", "") "," C("b", "") "]}",
+         "{\"containers\":[" C("a", ",\"$patch\":\"delete\"") "]}", "{\"containers\":[" C("b", "") "]}"},
+        {"{\"containers\":[" C("a", "") "," C("b", "") "]}",
+         "{\"containers\":[{\"$patch\":\"replace\"}," C("z", "") "]}", "{\"containers\":[" C("z", "") "]}"},
         {"{\"containers\":[" C("a", "") "]}", "{\"containers\":[{\"image\":\"1\"}]}", NULL},
         {"{\"containers\":[" C("a", "") "," C("b", "") "]}",
          "{\"$setElementOrder/containers\":[" C("b", "") "," C("a", "") "]}",
@@ -108,21 +110,27 @@ static void strategic_patches_merge_lists_by_their_keys(void **state)
         {"{\"containers\":[" C("s", "") "," C("a", "") "," C("b", "") "," C("t", "") "]}",
          "{\"$setElementOrder/containers\":[" C("b", "") "," C("a", "") "]}",
          "{\"containers\":[" C("s", "") "," C("b", "") "," C("a", "") "," C("t", "") "]}"},
-        {"{\"containers\":[" C("a", ",\"args\":[\"1\"]") "]}", "{\"containers\":[" C("a", ",\"args\":[\"2\"]") "]}",
+        {"{\"containers\":[" C("a", ",\"args\":[\"1\"]") "]}",
+         "{\"containers\":[" C("a", ",\"args\":[\"2\"]") "]}",
          "{\"containers\":[" C("a", ",\"args\":[\"2\"]") "]}"},
         {"{\"containers\":[" C("a", ",\"env\":[" C("x", ",\"value\":\"1\"") "]") "]}",
          "{\"containers\":[" C("a", ",\"env\":[" C("y", ",\"value\":\"2\"") "]") "]}",
-         "{\"containers\":[" C("a", ",\"env\":[" C("x", ",\"value\":\"1\"") "," C("y", ",\"value\":\"2\"") "]") "]}"},
-        {"{\"nodeSelector\":{\"a\":\"1\"}}", "{\"nodeSelector\":{\"b\":\"2\",\"a\":null}}", "{\"nodeSelector\":{\"b\":\"2\"}}"},
+         "{\"containers\":[" C(
+             "a", ",\"env\":[" C("x", ",\"value\":\"1\"") "," C("y", ",\"value\":\"2\"") "]") "]}"},
+        {"{\"nodeSelector\":{\"a\":\"1\"}}", "{\"nodeSelector\":{\"b\":\"2\",\"a\":null}}",
+         "{\"nodeSelector\":{\"b\":\"2\"}}"},
         {"{\"nodeSelector\":{\"a\":\"1\"}}", "{\"nodeSelector\":{\"$patch\":\"replace\",\"b\":\"2\"}}",
          "{\"nodeSelector\":{\"b\":\"2\"}}"},
         {"{\"nodeSelector\":{\"a\":\"1\"},\"nodeName\":\"n\"}", "{\"nodeSelector\":{\"$patch\":\"delete\"}}",
          "{\"nodeName\":\"n\"}"},
-        {"{\"tolerations\":[{\"key\":\"a\"}]}", "{\"tolerations\":[{\"key\":\"b\"}]}", "{\"tolerations\":[{\"key\":\"b\"}]}"},
+        {"{\"tolerations\":[{\"key\":\"a\"}]}", "{\"tolerations\":[{\"key\":\"b\"}]}",
+         "{\"tolerations\":[{\"key\":\"b\"}]}"},
         {"{\"volumes\":[" C("v", ",\"emptyDir\":{}") "]}",
-         "{\"volumes\":[" C("v", ",\"$retainKeys\":[\"name\",\"hostPath\"],\"hostPath\":{\"path\":\"/x\"}") "]}",
+         "{\"volumes\":[" C("v",
+                            ",\"$retainKeys\":[\"name\",\"hostPath\"],\"hostPath\":{\"path\":\"/x\"}") "]}",
          "{\"volumes\":[" C("v", ",\"hostPath\":{\"path\":\"/x\"}") "]}"},
-        {"{}", "{\"containers\":[" C("a", ",\"$patch\":\"delete\"") "," C("b", "") "]}", "{\"containers\":[" C("b", "") "]}"},
+        {"{}", "{\"containers\":[" C("a", ",\"$patch\":\"delete\"") "," C("b", "") "]}",
+         "{\"containers\":[" C("b", "") "]}"},
         {"{}", "{\"$patch\":\"frob\"}", NULL},
     };
     struct schema_set *set = schema_set_builtin();
@@ -141,10 +149,13 @@ static void finalizers_merge_as_a_set(void **state)
 {
     (void)state;
     static const struct row rows[] = {
-        {"{\"finalizers\":[\"a\",\"b\"]}", "{\"finalizers\":[\"b\",\"c\"]}", "{\"finalizers\":[\"a\",\"b\",\"c\"]}"},
-        {"{\"finalizers\":[\"a\",\"b\"]}", "{\"$deleteFromPrimitiveList/finalizers\":[\"a\"]}", "{\"finalizers\":[\"b\"]}"},
+        {"{\"finalizers\":[\"a\",\"b\"]}", "{\"finalizers\":[\"b\",\"c\"]}",
+         "{\"finalizers\":[\"a\",\"b\",\"c\"]}"},
+        {"{\"finalizers\":[\"a\",\"b\"]}", "{\"$deleteFromPrimitiveList/finalizers\":[\"a\"]}",
+         "{\"finalizers\":[\"b\"]}"},
         {"{\"ownerReferences\":[{\"uid\":\"1\"},{\"uid\":\"2\"}]}",
-         "{\"ownerReferences\":[{\"$patch\":\"delete\",\"uid\":\"1\"}]}", "{\"ownerReferences\":[{\"uid\":\"2\"}]}"},
+         "{\"ownerReferences\":[{\"$patch\":\"delete\",\"uid\":\"1\"}]}",
+         "{\"ownerReferences\":[{\"uid\":\"2\"}]}"},
     };
     struct schema_set *set = schema_set_builtin();
     const struct schema *schema = schema_set_find(set, "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
@@ -162,7 +173,8 @@ static void a_patch_without_its_list_key_is_500_without_reason(void **state)
     (void)state;
     WORLD world = world_make();
     make_pod(world, "p", NULL);
-    assert_int_equal(patch(world, PODS "/p", STRATEGIC, "{\"spec\":{\"containers\":[{\"image\":\"x\"}]}}"), 500);
+    assert_int_equal(patch(world, PODS "/p", STRATEGIC, "{\"spec\":{\"containers\":[{\"image\":\"x\"}]}}"),
+                     500);
     assert_string_equal(reason(world), "");
 }
 

@@ -16,7 +16,8 @@ static void make_many(struct world *world, int count)
 {
     for (int i = 0; i < count; i++) {
         CLEANUP_FREE char *name = xasprintf("c%d", i);
-        CLEANUP_FREE char *extra = xasprintf(",\"labels\":{\"odd\":\"%s\",\"n\":\"%d\"}", i % 2 ? "yes" : "no", i);
+        CLEANUP_FREE char *extra =
+            xasprintf(",\"labels\":{\"odd\":\"%s\",\"n\":\"%d\"}", i % 2 ? "yes" : "no", i);
         make_config(world, name, extra);
     }
 }
@@ -113,7 +114,8 @@ static void an_exact_list_shows_the_past(void **state)
     (void)state;
     WORLD world = world_make();
     make_many(world, 2);
-    CLEANUP_FREE char *path = xasprintf(CONFIGMAPS "?resourceVersionMatch=Exact&resourceVersion=%s", meta(world, "resourceVersion"));
+    CLEANUP_FREE char *path = xasprintf(CONFIGMAPS "?resourceVersionMatch=Exact&resourceVersion=%s",
+                                        meta(world, "resourceVersion"));
     ask(world, "DELETE", CONFIGMAPS "/c0", NULL);
     make_config(world, "z", "");
     assert_int_equal(ask(world, "GET", path, NULL), 200);
@@ -151,7 +153,8 @@ static void one_namespace_or_all(void **state)
     assert_string_equal(names(world), "");
 }
 
-/* --- watches -------------------------------------------------------------------------------------------------------- */
+/* --- watches
+ * -------------------------------------------------------------------------------------------------------- */
 
 static char *watch_path(struct world *world, const char *query)
 {
@@ -178,7 +181,8 @@ static void a_watch_tells_what_changes(void **state)
     assert_int_equal(watch(world, &told, path), 200);
     change_much(world);
     assert_string_equal(buf_text(&told.lines), "ADDED w\nMODIFIED w\nMODIFIED w\nMODIFIED w\nDELETED w\n");
-    CLEANUP_FREE char *version = xasprintf("%llu", (unsigned long long)kubesim_count(world->sim).resource_version);
+    CLEANUP_FREE char *version =
+        xasprintf("%llu", (unsigned long long)kubesim_count(world->sim).resource_version);
     assert_string_equal(json_path_str(told.last, "object", "metadata", "resourceVersion", NULL), version);
 }
 
@@ -228,10 +232,12 @@ static void a_streaming_list_ends_with_a_bookmark(void **state)
     make_many(world, 2);
     TOLD told;
     watch(world, &told,
-          CONFIGMAPS "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true");
+          CONFIGMAPS
+          "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true");
     assert_string_equal(buf_text(&told.lines), "ADDED c0\nADDED c1\nBOOKMARK -\n");
-    assert_string_equal(json_path_str(told.last, "object", "metadata", "annotations", "k8s.io/initial-events-end", NULL),
-                        "true");
+    assert_string_equal(
+        json_path_str(told.last, "object", "metadata", "annotations", "k8s.io/initial-events-end", NULL),
+        "true");
 }
 
 static void a_forgotten_version_is_told_as_410(void **state)
@@ -325,10 +331,12 @@ static void a_table_watch_sends_rows(void **state)
     assert_string_equal(json_path_str(told.last, "object", "kind", NULL), "Table");
     const cJSON *cells = json_get(json_path(told.last, "object", "rows", NULL)->child, "cells");
     CLEANUP_FREE char *text = json_print(cells);
-    assert_string_equal(text, "[\"p\",\"0/2\",\"Pending\",\"0\",\"0s\",\"<none>\",\"<none>\",\"<none>\",\"<none>\"]");
+    assert_string_equal(
+        text, "[\"p\",\"0/2\",\"Pending\",\"0\",\"0s\",\"<none>\",\"<none>\",\"<none>\",\"<none>\"]");
 }
 
-/* --- discovery -------------------------------------------------------------------------------------------------------- */
+/* --- discovery
+ * -------------------------------------------------------------------------------------------------------- */
 
 static void clients_find_their_way(void **state)
 {
@@ -363,8 +371,9 @@ static void clients_find_their_way(void **state)
 static void reviews_allow_or_deny(void **state)
 {
     (void)state;
-    static const char body[] = "{\"apiVersion\":\"authorization.k8s.io/v1\",\"kind\":\"SelfSubjectAccessReview\",\"spec\":"
-                               "{\"resourceAttributes\":{\"verb\":\"get\",\"resource\":\"pods\"}}}";
+    static const char body[] =
+        "{\"apiVersion\":\"authorization.k8s.io/v1\",\"kind\":\"SelfSubjectAccessReview\",\"spec\":"
+        "{\"resourceAttributes\":{\"verb\":\"get\",\"resource\":\"pods\"}}}";
     static const char path[] = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
     WORLD world = world_make();
     assert_int_equal(ask(world, "POST", path, body), 201);

@@ -14,49 +14,62 @@ struct refused_create {
 #define POD_HEAD "\"apiVersion\":\"v1\",\"kind\":\"Pod\""
 
 static const struct refused_create refused[] = {
-    {"no name", PODS, "{" POD_HEAD ",\"metadata\":{}," CONTAINERS "}", 422, "Invalid", "FieldValueRequired@metadata.name"},
+    {"no name", PODS, "{" POD_HEAD ",\"metadata\":{}," CONTAINERS "}", 422, "Invalid",
+     "FieldValueRequired@metadata.name"},
     {"a bad name", PODS, "{" POD_HEAD ",\"metadata\":{\"name\":\"A_b\"}," CONTAINERS "}", 422, "Invalid",
      "FieldValueInvalid@metadata.name"},
-    {"another namespace in the body", PODS, "{" POD_HEAD ",\"metadata\":{\"name\":\"p\",\"namespace\":\"x\"}," CONTAINERS "}",
-     400, "BadRequest", ""},
+    {"another namespace in the body", PODS,
+     "{" POD_HEAD ",\"metadata\":{\"name\":\"p\",\"namespace\":\"x\"}," CONTAINERS "}", 400, "BadRequest",
+     ""},
     {"a namespace that is not there", "/api/v1/namespaces/none/pods",
      "{" POD_HEAD ",\"metadata\":{\"name\":\"p\"}," CONTAINERS "}", 404, "NotFound", ""},
-    {"a resourceVersion", PODS, "{" POD_HEAD ",\"metadata\":{\"name\":\"p\",\"resourceVersion\":\"5\"}," CONTAINERS "}", 500,
-     "", ""},
-    {"another kind", PODS, "{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"p\"}}", 400, "BadRequest", ""},
+    {"a resourceVersion", PODS,
+     "{" POD_HEAD ",\"metadata\":{\"name\":\"p\",\"resourceVersion\":\"5\"}," CONTAINERS "}", 500, "", ""},
+    {"another kind", PODS, "{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"p\"}}", 400,
+     "BadRequest", ""},
     {"junk", PODS, "{\"a", 400, "BadRequest", ""},
     {"no object", PODS, "[]", 400, "BadRequest", ""},
-    {"a wrong type", PODS, "{" POD_HEAD ",\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":\"x\"}}", 400, "BadRequest", ""},
+    {"a wrong type", PODS, "{" POD_HEAD ",\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":\"x\"}}",
+     400, "BadRequest", ""},
     {"a bad quantity", PODS,
-     "{" POD_HEAD ",\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{\"name\":\"a\",\"image\":\"i\",\"resources\":"
+     "{" POD_HEAD
+     ",\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{\"name\":\"a\",\"image\":\"i\",\"resources\":"
      "{\"requests\":{\"cpu\":\"x\"}}}]}}",
      400, "BadRequest", ""},
     {"an unknown field, strict", PODS "?fieldValidation=Strict",
-     "{" POD_HEAD ",\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{\"name\":\"a\",\"image\":\"i\",\"imagee\":\"x\"}]}}", 400,
-     "BadRequest", ""},
+     "{" POD_HEAD ",\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{\"name\":\"a\",\"image\":\"i\","
+                  "\"imagee\":\"x\"}]}}",
+     400, "BadRequest", ""},
     {"no containers", PODS, "{" POD_HEAD ",\"metadata\":{\"name\":\"p\"},\"spec\":{}}", 422, "Invalid",
      "FieldValueRequired@spec.containers"},
-    {"no image", PODS, "{" POD_HEAD ",\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{\"name\":\"a\"}]}}", 422,
+    {"no image", PODS,
+     "{" POD_HEAD ",\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{\"name\":\"a\"}]}}", 422,
      "Invalid", "FieldValueRequired@spec.containers[0].image"},
     {"two containers of one name", PODS,
-     "{" POD_HEAD ",\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{\"name\":\"a\",\"image\":\"i\"},{\"name\":\"a\",\"image\":"
+     "{" POD_HEAD ",\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{\"name\":\"a\",\"image\":\"i\"},"
+                  "{\"name\":\"a\",\"image\":"
      "\"i\"}]}}",
      422, "Invalid", "FieldValueDuplicate@spec.containers[1].name"},
     {"an unknown restart policy", PODS,
-     "{" POD_HEAD ",\"metadata\":{\"name\":\"p\"},\"spec\":{\"restartPolicy\":\"X\",\"containers\":[{\"name\":\"a\",\"image\":\"i\"}]}}",
+     "{" POD_HEAD ",\"metadata\":{\"name\":\"p\"},\"spec\":{\"restartPolicy\":\"X\",\"containers\":[{"
+                  "\"name\":\"a\",\"image\":\"i\"}]}}",
      422, "Invalid", "FieldValueNotSupported@spec.restartPolicy"},
-    {"a bad label", PODS, "{" POD_HEAD ",\"metadata\":{\"name\":\"p\",\"labels\":{\"a\":\"b c\"}}," CONTAINERS "}", 422,
-     "Invalid", "FieldValueInvalid@metadata.labels"},
-    {"a label that is no string", PODS, "{" POD_HEAD ",\"metadata\":{\"name\":\"p\",\"labels\":{\"a\":5}}," CONTAINERS "}", 400,
-     "BadRequest", ""},
+    {"a bad label", PODS,
+     "{" POD_HEAD ",\"metadata\":{\"name\":\"p\",\"labels\":{\"a\":\"b c\"}}," CONTAINERS "}", 422, "Invalid",
+     "FieldValueInvalid@metadata.labels"},
+    {"a label that is no string", PODS,
+     "{" POD_HEAD ",\"metadata\":{\"name\":\"p\",\"labels\":{\"a\":5}}," CONTAINERS "}", 400, "BadRequest",
+     ""},
     {"an owner without uid", PODS,
-     "{" POD_HEAD ",\"metadata\":{\"name\":\"p\",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"X\",\"name\":\"x\",\"uid\":"
+     "{" POD_HEAD ",\"metadata\":{\"name\":\"p\",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"X\","
+                  "\"name\":\"x\",\"uid\":"
      "\"\"}]}," CONTAINERS "}",
      422, "Invalid", "FieldValueInvalid@metadata.ownerReferences[0].uid"},
-    {"a dryRun that is none", PODS "?dryRun=yes", "{" POD_HEAD ",\"metadata\":{\"name\":\"p\"}," CONTAINERS "}", 422, "Invalid",
+    {"a dryRun that is none", PODS "?dryRun=yes",
+     "{" POD_HEAD ",\"metadata\":{\"name\":\"p\"}," CONTAINERS "}", 422, "Invalid",
      "FieldValueNotSupported@dryRun"},
-    {"a POST without its namespace", "/api/v1/pods", "{" POD_HEAD ",\"metadata\":{\"name\":\"p\"}," CONTAINERS "}", 405,
-     "MethodNotAllowed", ""},
+    {"a POST without its namespace", "/api/v1/pods",
+     "{" POD_HEAD ",\"metadata\":{\"name\":\"p\"}," CONTAINERS "}", 405, "MethodNotAllowed", ""},
 };
 
 static void a_create_is_refused_as_by_the_real_server(void **state)
@@ -66,7 +79,8 @@ static void a_create_is_refused_as_by_the_real_server(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
         const struct refused_create *row = &refused[i];
         int status = ask(world, "POST", row->path, row->body);
-        if (status != row->status || strcmp(reason(world), row->reason) != 0 || strcmp(causes(world), row->causes) != 0)
+        if (status != row->status || strcmp(reason(world), row->reason) != 0 ||
+            strcmp(causes(world), row->causes) != 0)
             fail_msg("%s: %d '%s' '%s': %s", row->what, status, reason(world), causes(world), message(world));
         assert_int_equal(ask(world, "GET", PODS "/p", NULL), 404);
     }
@@ -96,7 +110,8 @@ static void the_generation_rises_with_the_spec_only(void **state)
     make_pod(world, "p", "n1");
     patch(world, PODS "/p", MERGE, "{\"metadata\":{\"labels\":{\"x\":\"y\"}}}");
     assert_int_equal(json_int64_or(json_get(world->body, "metadata"), "generation", 0), 1);
-    patch(world, PODS "/p/status", STRATEGIC, "{\"status\":{\"phase\":\"Running\",\"observedGeneration\":1}}");
+    patch(world, PODS "/p/status", STRATEGIC,
+          "{\"status\":{\"phase\":\"Running\",\"observedGeneration\":1}}");
     assert_int_equal(json_int64_or(json_get(world->body, "metadata"), "generation", 0), 1);
     patch(world, PODS "/p", STRATEGIC, "{\"spec\":{\"containers\":[{\"name\":\"a\",\"image\":\"i:2\"}]}}");
     assert_int_equal(json_int64_or(json_get(world->body, "metadata"), "generation", 0), 2);
@@ -118,7 +133,8 @@ static void only_images_of_a_pod_can_be_changed(void **state)
         {"{\"spec\":{\"restartPolicy\":\"Never\"}}", 422, "FieldValueForbidden@spec"},
         {"{\"spec\":{\"containers\":[{\"name\":\"a\",\"env\":[{\"name\":\"x\",\"value\":\"y\"}]}]}}", 422,
          "FieldValueForbidden@spec"},
-        {"{\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"y\"}]}}", 422, "FieldValueForbidden@spec.containers"},
+        {"{\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"y\"}]}}", 422,
+         "FieldValueForbidden@spec.containers"},
         {"{\"spec\":{\"containers\":[{\"name\":\"a\",\"image\":\"\"}]}}", 422,
          "FieldValueRequired@spec.containers[0].image"},
     };
@@ -137,11 +153,13 @@ static void pod_status_keeps_the_spec_and_takes_metadata(void **state)
     WORLD world = world_make();
     make_pod(world, "p", "n1");
     patch(world, PODS "/p/status", STRATEGIC,
-          "{\"metadata\":{\"labels\":{\"x\":\"y\"}},\"spec\":{\"containers\":[{\"name\":\"a\",\"image\":\"zzz\"}]},"
+          "{\"metadata\":{\"labels\":{\"x\":\"y\"}},\"spec\":{\"containers\":[{\"name\":\"a\",\"image\":"
+          "\"zzz\"}]},"
           "\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}");
     assert_string_equal(json_str(json_path(world->body, "spec", "containers", NULL)->child, "image"), "i:1");
     assert_string_equal(json_path_str(world->body, "metadata", "labels", "x", NULL), "y");
-    patch(world, PODS "/p/status", STRATEGIC, "{\"status\":{\"conditions\":[{\"type\":\"Gate\",\"status\":\"False\"}]}}");
+    patch(world, PODS "/p/status", STRATEGIC,
+          "{\"status\":{\"conditions\":[{\"type\":\"Gate\",\"status\":\"False\"}]}}");
     assert_int_equal(cJSON_GetArraySize(json_path(world->body, "status", "conditions", NULL)), 2);
     patch(world, PODS "/p", MERGE, "{\"status\":{\"phase\":\"Failed\"}}");
     assert_string_equal(json_path_str(world->body, "status", "phase", NULL), "Pending");
@@ -171,8 +189,8 @@ static void a_dry_run_create_overlooks_a_version(void **state)
 {
     (void)state;
     WORLD world = world_make();
-    static const char body[] =
-        "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c\",\"resourceVersion\":\"5\"}}";
+    static const char body[] = "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c\","
+                               "\"resourceVersion\":\"5\"}}";
     assert_int_equal(ask(world, "POST", CONFIGMAPS "?dryRun=All", body), 201);
     assert_int_equal(ask(world, "POST", CONFIGMAPS, body), 500);
     assert_string_equal(reason(world), "");
@@ -183,9 +201,10 @@ static void unknown_fields_are_dropped_with_a_warning(void **state)
 {
     (void)state;
     WORLD world = world_make();
-    assert_int_equal(ask(world, "POST", CONFIGMAPS,
-                         "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c\"},\"foo\":1}"),
-                     201);
+    assert_int_equal(
+        ask(world, "POST", CONFIGMAPS,
+            "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c\"},\"foo\":1}"),
+        201);
     assert_null(json_get(world->body, "foo"));
     assert_string_equal(world->response.warning, "unknown field \"foo\"");
 }
@@ -194,7 +213,8 @@ static void a_generated_name_is_new_each_time(void **state)
 {
     (void)state;
     WORLD world = world_make();
-    static const char body[] = "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"generateName\":\"c-\"}}";
+    static const char body[] =
+        "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"generateName\":\"c-\"}}";
     assert_int_equal(ask(world, "POST", CONFIGMAPS, body), 201);
     CLEANUP_FREE char *first = xstrdup(meta(world, "name"));
     assert_int_equal(strlen(first), 7);
@@ -218,9 +238,14 @@ static void what_is_not_modelled_is_said_so(void **state)
 {
     (void)state;
     static const char *const paths[] = {
-        "/apis/apps/v1/namespaces/default/deployments", "/apis/batch/v1/jobs", "/api/v1/namespaces/default/endpoints",
-        "/apis/networking.k8s.io/v1/networkpolicies",   PODS "/p/log",         PODS "/p/exec",
-        "/openapi/v2",                                  "/api/v1/watch/pods",
+        "/apis/apps/v1/namespaces/default/deployments",
+        "/apis/batch/v1/jobs",
+        "/api/v1/namespaces/default/endpoints",
+        "/apis/networking.k8s.io/v1/networkpolicies",
+        PODS "/p/log",
+        PODS "/p/exec",
+        "/openapi/v2",
+        "/api/v1/watch/pods",
     };
     WORLD world = world_make();
     make_pod(world, "p", NULL);
@@ -276,10 +301,13 @@ static void a_namespace_that_goes_takes_its_objects_along(void **state)
 {
     (void)state;
     WORLD world = world_make();
-    ask(world, "POST", "/api/v1/namespaces", "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"n\"}}");
-    assert_string_equal(json_path_str(world->body, "metadata", "labels", "kubernetes.io/metadata.name", NULL), "n");
-    static const char body[] = "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c\",\"finalizers\":"
-                               "[\"example.com/hold\"]}}";
+    ask(world, "POST", "/api/v1/namespaces",
+        "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"n\"}}");
+    assert_string_equal(json_path_str(world->body, "metadata", "labels", "kubernetes.io/metadata.name", NULL),
+                        "n");
+    static const char body[] =
+        "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c\",\"finalizers\":"
+        "[\"example.com/hold\"]}}";
     assert_int_equal(ask(world, "POST", "/api/v1/namespaces/n/configmaps", body), 201);
     assert_int_equal(ask(world, "DELETE", "/api/v1/namespaces/n", NULL), 200);
     assert_string_equal(json_path_str(world->body, "status", "phase", NULL), "Terminating");
@@ -298,8 +326,9 @@ static void a_pod_is_bound_once(void **state)
     (void)state;
     WORLD world = world_make();
     make_pod(world, "p", NULL);
-    static const char body[] = "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{\"name\":\"p\"},\"target\":{\"kind\":"
-                               "\"Node\",\"name\":\"n1\"}}";
+    static const char body[] =
+        "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{\"name\":\"p\"},\"target\":{\"kind\":"
+        "\"Node\",\"name\":\"n1\"}}";
     assert_int_equal(ask(world, "POST", PODS "/p/binding", body), 201);
     assert_int_equal(ask(world, "POST", PODS "/p/binding", body), 409);
     assert_int_equal(ask(world, "GET", PODS "/p", NULL), 200);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A kubesim with a clock that stands still and a random that repeats, and a client of it that reads like prose:
- * ask(world, "POST", PODS, body) sends, the answer stays in the world until the next one. */
+ * A kubesim with a clock that stands still and a random that repeats, and a client of it that reads like
+ * prose: ask(world, "POST", PODS, body) sends, the answer stays in the world until the next one. */
 #pragma once
 
 #include <setjmp.h>
@@ -111,7 +111,8 @@ static inline int ask_raw(struct world *world, const struct kubesim_request *req
 }
 
 /* The status; the answer's tree is world->body. type and body may be NULL. */
-static inline int ask_as(struct world *world, const char *method, const char *path, const char *type, const char *body)
+static inline int ask_as(struct world *world, const char *method, const char *path, const char *type,
+                         const char *body)
 {
     const struct kubesim_request request = {.method = method,
                                             .path = path,
@@ -152,7 +153,8 @@ static inline const char *causes(struct world *world)
     CLEANUP_BUF struct buf text = BUF_INIT(64 * 1024);
     const cJSON *cause;
     cJSON_ArrayForEach (cause, json_path(world->body, "details", "causes", NULL))
-        buf_addf(&text, "%s%s@%s", text.length ? "," : "", json_str(cause, "reason"), json_str(cause, "field"));
+        buf_addf(&text, "%s%s@%s", text.length ? "," : "", json_str(cause, "reason"),
+                 json_str(cause, "field"));
     json_set_str(world->body, "#causes", buf_text(&text));
     return json_str(world->body, "#causes");
 }
@@ -191,10 +193,11 @@ static inline char *fill_in(struct world *world, const char *path, const char *t
 
 static inline void make_pod(struct world *world, const char *name, const char *node)
 {
-    CLEANUP_FREE char *body = xasprintf("{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"%s\",\"labels\":"
-                                        "{\"app\":\"db\"}},\"spec\":{%s%s%s\"containers\":[{\"name\":\"a\",\"image\":\"i:1\"},"
-                                        "{\"name\":\"b\",\"image\":\"j:1\"}]}}",
-                                        name, node ? "\"nodeName\":\"" : "", node ? node : "", node ? "\"," : "");
+    CLEANUP_FREE char *body =
+        xasprintf("{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"%s\",\"labels\":"
+                  "{\"app\":\"db\"}},\"spec\":{%s%s%s\"containers\":[{\"name\":\"a\",\"image\":\"i:1\"},"
+                  "{\"name\":\"b\",\"image\":\"j:1\"}]}}",
+                  name, node ? "\"nodeName\":\"" : "", node ? node : "", node ? "\"," : "");
     assert_int_equal(ask(world, "POST", PODS, body), 201);
 }
 
@@ -210,33 +213,43 @@ static inline void make_config(struct world *world, const char *name, const char
 static inline void make_widgets(struct world *world)
 {
     static const char definition[] =
-        "{\"apiVersion\":\"apiextensions.k8s.io/v1\",\"kind\":\"CustomResourceDefinition\",\"metadata\":{\"name\":"
-        "\"widgets.ex.io\"},\"spec\":{\"group\":\"ex.io\",\"scope\":\"Namespaced\",\"names\":{\"kind\":\"Widget\",\"plural\":"
-        "\"widgets\",\"shortNames\":[\"wd\"]},\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,"
-        "\"subresources\":{\"status\":{},\"scale\":{\"specReplicasPath\":\".spec.replicas\",\"statusReplicasPath\":"
+        "{\"apiVersion\":\"apiextensions.k8s.io/"
+        "v1\",\"kind\":\"CustomResourceDefinition\",\"metadata\":{\"name\":"
+        "\"widgets.ex.io\"},\"spec\":{\"group\":\"ex.io\",\"scope\":\"Namespaced\",\"names\":{\"kind\":"
+        "\"Widget\",\"plural\":"
+        "\"widgets\",\"shortNames\":[\"wd\"]},\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":"
+        "true,"
+        "\"subresources\":{\"status\":{},\"scale\":{\"specReplicasPath\":\".spec.replicas\","
+        "\"statusReplicasPath\":"
         "\".status.replicas\",\"labelSelectorPath\":\".status.selector\"}},\"additionalPrinterColumns\":["
         "{\"name\":\"Replicas\",\"type\":\"integer\",\"jsonPath\":\".status.replicas\"},"
         "{\"name\":\"Word\",\"type\":\"string\",\"jsonPath\":\".spec.word\"},"
         "{\"name\":\"Age\",\"type\":\"date\",\"jsonPath\":\".metadata.creationTimestamp\"}],"
-        "\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\",\"required\":[\"spec\"],\"properties\":{\"spec\":{\"type\":"
+        "\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\",\"required\":[\"spec\"],\"properties\":{"
+        "\"spec\":{\"type\":"
         "\"object\",\"required\":[\"word\"],\"properties\":{"
         "\"word\":{\"type\":\"string\",\"minLength\":2,\"maxLength\":5,\"pattern\":\"^[a-z]+$\"},"
         "\"replicas\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":100,\"default\":1},"
         "\"type\":{\"type\":\"string\",\"enum\":[\"A\",\"B\"],\"default\":\"A\"},"
         "\"many\":{\"x-kubernetes-int-or-string\":true},"
         "\"free\":{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true},"
-        "\"list\":{\"type\":\"array\",\"maxItems\":2,\"minItems\":1,\"items\":{\"type\":\"object\",\"required\":[\"name\"],"
+        "\"list\":{\"type\":\"array\",\"maxItems\":2,\"minItems\":1,\"items\":{\"type\":\"object\","
+        "\"required\":[\"name\"],"
         "\"properties\":{\"name\":{\"type\":\"string\"},\"v\":{\"type\":\"integer\",\"default\":7}}},"
         "\"x-kubernetes-list-type\":\"map\",\"x-kubernetes-list-map-keys\":[\"name\"]},"
         "\"map\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\"}},"
-        "\"nested\":{\"type\":\"object\",\"default\":{},\"properties\":{\"a\":{\"type\":\"integer\",\"default\":3}}},"
+        "\"nested\":{\"type\":\"object\",\"default\":{},\"properties\":{\"a\":{\"type\":\"integer\","
+        "\"default\":3}}},"
         "\"maybe\":{\"type\":\"string\",\"nullable\":true},\"flag\":{\"type\":\"boolean\"},"
-        "\"fixed\":{\"type\":\"string\",\"x-kubernetes-validations\":[{\"rule\":\"self == oldSelf\",\"message\":"
+        "\"fixed\":{\"type\":\"string\",\"x-kubernetes-validations\":[{\"rule\":\"self == "
+        "oldSelf\",\"message\":"
         "\"fixed is immutable\"}]}},"
         "\"x-kubernetes-validations\":[{\"rule\":\"self.replicas < 50 || self.type == 'B'\",\"message\":"
-        "\"many replicas need B\"},{\"rule\":\"!has(self.map) || self.map.size() < 2\",\"message\":\"map is too big\","
+        "\"many replicas need B\"},{\"rule\":\"!has(self.map) || self.map.size() < 2\",\"message\":\"map is "
+        "too big\","
         "\"fieldPath\":\".map\"}]},"
-        "\"status\":{\"type\":\"object\",\"properties\":{\"replicas\":{\"type\":\"integer\"},\"selector\":{\"type\":"
+        "\"status\":{\"type\":\"object\",\"properties\":{\"replicas\":{\"type\":\"integer\"},\"selector\":{"
+        "\"type\":"
         "\"string\"}}}}}}}]}}";
     assert_int_equal(ask(world, "POST", DEFINITIONS, definition), 201);
 }
@@ -245,7 +258,8 @@ static inline void make_widgets(struct world *world)
 static inline int make_widget(struct world *world, const char *name, const char *spec)
 {
     CLEANUP_FREE char *body = xasprintf(
-        "{\"apiVersion\":\"ex.io/v1\",\"kind\":\"Widget\",\"metadata\":{\"name\":\"%s\"},\"spec\":{%s}}", name, spec);
+        "{\"apiVersion\":\"ex.io/v1\",\"kind\":\"Widget\",\"metadata\":{\"name\":\"%s\"},\"spec\":{%s}}",
+        name, spec);
     return ask(world, "POST", WIDGETS, body);
 }
 

@@ -396,7 +396,7 @@ static void whatever_becomes_of_answers_and_killed_in_between_it_finishes(void *
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_SIZE(fault_specs); i++)
-        for (int64_t at_us = 3 * US_PER_MS; at_us < 200 * US_PER_MS; at_us += 29 * US_PER_MS)
+        for (int64_t at_us = 3 * US_PER_MS; at_us < 200 * US_PER_MS; at_us += 67 * US_PER_MS)
             (void)roll_with_a_kill_after(at_us, fault_specs[i]);
 }
 

@@ -176,6 +176,8 @@ static void a_pod_without_the_gate_is_patched_without_a_drain_and_gets_the_recor
     json_remove(json_get(fake_pod(fake, "db-0"), "status"), "conditions");
     fake_run(fake, 3);
     fake_set_image(fake, "db:2");
+    fake_run(fake, 2);
+    assert_non_null(strstr(fake_text(fake, "message"), "in service: it has not the readiness gate"));
     assert_true(fake_run_until(fake, "Completed", 60));
     assert_int_equal(fake->counts.drains, 0);
     assert_int_equal(fake->counts.patches, 1);

@@ -122,6 +122,27 @@ static void one_pod_at_a_time_costs_four_steps_a_pod(void **state)
     assert_true(fake->counts.status_writes - status <= 5 * 4 + 3);
 }
 
+static void a_rollout_is_one_operation_from_its_first_step_to_its_last(void **state)
+{
+    (void)state;
+    CLEANUP_FAKE struct fake *fake = make_running(3, "db:1");
+    assert_string_equal(fake->operations, "scale->3\n");
+    str_replace(&fake->operations, "");
+    fake_set_image(fake, "db:2");
+    assert_true(fake_run_until(fake, "Completed", 100));
+    assert_string_equal(fake->operations, "rollout->db:2\n");
+    str_replace(&fake->operations, "");
+    fake_set_image(fake, "db:1");
+    assert_true(fake_run_until(fake, "Completed", 100));
+    assert_string_equal(fake->operations, "rollout->db:1\n");
+    /* One that changes no image goes by the revision's name. */
+    str_replace(&fake->operations, "");
+    fake_edit(fake, "\"fast\"", "template", "spec", "priorityClassName", NULL);
+    assert_true(fake_run_until(fake, "Completed", 100));
+    CLEANUP_FREE char *expected = xasprintf("rollout->%s\n", fake_text(fake, "updateRevisionName"));
+    assert_string_equal(fake->operations, expected);
+}
+
 /* --- the fence ------------------------------------------------------------------------------------------ */
 
 static void the_fence_is_never_crossed_and_the_message_says_so(void **state)
@@ -168,6 +189,10 @@ static void raising_the_fence_rolls_nothing_back(void **state)
     fake_set_fence(fake, 5);
     fake_run(fake, 60);
     assert_int_equal(count_image(fake, "db:2"), 2);
+    assert_string_equal(
+        fake_text(fake, "message"),
+        "3 pods are held back by partition 5 (db-3 runs db:2, and 1 more are not on the stable revision): "
+        "lower spec.updateStrategy.partition to go on.");
     /* A pod that dies below it comes back on stable; that is the only way down. */
     fake_delete_pod(fake, "db-3");
     fake_run(fake, 20);
@@ -593,6 +618,7 @@ int main(void)
         cmocka_unit_test(a_new_set_comes_up_in_order_and_is_idle),
         cmocka_unit_test(the_seed_tells_the_rollout),
         cmocka_unit_test(one_pod_at_a_time_costs_four_steps_a_pod),
+        cmocka_unit_test(a_rollout_is_one_operation_from_its_first_step_to_its_last),
         cmocka_unit_test(the_fence_is_never_crossed_and_the_message_says_so),
         cmocka_unit_test(lowering_the_fence_lets_go_at_once),
         cmocka_unit_test(raising_the_fence_rolls_nothing_back),
