@@ -71,7 +71,7 @@ static void prepare_library(void)
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
-static int connect(struct store *store, const char *vfs, struct error **err)
+static int open_database(struct store *store, const char *vfs, struct error **err)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW |
                 SQLITE_OPEN_NOMUTEX;
@@ -87,7 +87,7 @@ static int connect(struct store *store, const char *vfs, struct error **err)
 static int set_up(struct store *store, const struct store_options *options, struct error **err)
 {
     const char *path = store->place->path;
-    int result = connect(store, options->vfs, err);
+    int result = open_database(store, options->vfs, err);
     if (result == 0)
         result = check_application(store, err);
     if (result == 0)

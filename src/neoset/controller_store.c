@@ -269,7 +269,7 @@ static void claim_slot_free(struct claim_slot *slot)
 
 static void remove_claim(struct store *store, struct claim_slot *slot)
 {
-    HASH_DEL(store->claims, slot);
+    HASH_DEL(store->claims, slot); /* NOLINT(clang-analyzer-unix.Malloc): does not follow uthash */
     tell_claim_changed(store, slot->fact->namespace, slot->fact->name);
     claim_slot_free(slot);
 }

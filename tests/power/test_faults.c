@@ -16,7 +16,6 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* --- allocations
  * ---------------------------------------------------------------------------------------------- */

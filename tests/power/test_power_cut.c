@@ -14,7 +14,6 @@
 
 #include <cmocka.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { SEEDS = 2, CUTS_MAX = 4000 };
 

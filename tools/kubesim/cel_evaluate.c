@@ -430,7 +430,7 @@ static int evaluate_quantifier(struct cel_run *run, const struct cel_node *node,
     bool all = strcmp(node->text, "all") == 0;
     bool one = strcmp(node->text, "exists_one") == 0;
     for (size_t i = 0; i < length; i++) {
-        struct cel_value value;
+        struct cel_value value = {.type = CEL_NULL};
         if (evaluate_with(run, node, cel_element(range, i), 1, &value) < 0 || value.type != CEL_BOOL) {
             failed = true;
             if (one)

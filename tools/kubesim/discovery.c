@@ -3,7 +3,6 @@
  * What clients ask before they ask for objects: versions, groups, resources, health. */
 #include "kubesim/openapi.h"
 
-
 static int not_found(struct call *call)
 {
     return refuse_unknown_path(call);

@@ -6,8 +6,6 @@
 #include <arpa/inet.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 #include <utlist.h>
 
@@ -358,7 +356,13 @@ void http_front_pump(struct http_front *front)
 /* --- start and stop
  * ------------------------------------------------------------------------------------------------ */
 
-static int parse_address(const char *text, struct sockaddr_storage *ret, struct error **err)
+union address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+static int parse_address(const char *text, union address *ret, struct error **err)
 {
     const char *colon = strrchr(text, ':');
     char *end;
@@ -366,20 +370,18 @@ static int parse_address(const char *text, struct sockaddr_storage *ret, struct 
     if (!colon || *end || end == colon + 1 || port < 0 || port > 65535)
         return error_set(err, ERROR_USAGE, "--listen %s: give ADDRESS:PORT", text);
     CLEANUP_FREE char *host = xstrndup(text, (size_t)(colon - text));
-    struct sockaddr_in *v4 = (struct sockaddr_in *)ret;
-    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ret;
-    *ret = (struct sockaddr_storage){0};
-    if (inet_pton(AF_INET, strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, &v4->sin_addr) == 1) {
-        v4->sin_family = AF_INET;
-        v4->sin_port = htons((uint16_t)port);
+    *ret = (union address){.v6 = {0}};
+    if (inet_pton(AF_INET, strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, &ret->v4.sin_addr) == 1) {
+        ret->v4.sin_family = AF_INET;
+        ret->v4.sin_port = htons((uint16_t)port);
         return 0;
     }
     size_t length = strlen(host);
     if (length > 2 && host[0] == '[' && host[length - 1] == ']') {
         host[length - 1] = '\0';
-        if (inet_pton(AF_INET6, host + 1, &v6->sin6_addr) == 1) {
-            v6->sin6_family = AF_INET6;
-            v6->sin6_port = htons((uint16_t)port);
+        if (inet_pton(AF_INET6, host + 1, &ret->v6.sin6_addr) == 1) {
+            ret->v6.sin6_family = AF_INET6;
+            ret->v6.sin6_port = htons((uint16_t)port);
             return 0;
         }
     }
@@ -388,34 +390,31 @@ static int parse_address(const char *text, struct sockaddr_storage *ret, struct 
 
 static char *bound_address(int fd)
 {
-    struct sockaddr_storage storage = {0};
-    socklen_t length = sizeof(storage);
+    union address address = {.v6 = {0}};
+    socklen_t length = sizeof(address);
     char host[INET6_ADDRSTRLEN] = "";
-    ENSURE(getsockname(fd, (struct sockaddr *)&storage, &length) == 0);
-    if (storage.ss_family == AF_INET6) {
-        const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&storage;
-        inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host));
-        return xasprintf("[%s]:%u", host, ntohs(v6->sin6_port));
+    ENSURE(getsockname(fd, &address.any, &length) == 0);
+    if (address.any.sa_family == AF_INET6) {
+        inet_ntop(AF_INET6, &address.v6.sin6_addr, host, sizeof(host));
+        return xasprintf("[%s]:%u", host, ntohs(address.v6.sin6_port));
     }
-    const struct sockaddr_in *v4 = (const struct sockaddr_in *)&storage;
-    inet_ntop(AF_INET, &v4->sin_addr, host, sizeof(host));
-    return xasprintf("%s:%u", host, ntohs(v4->sin_port));
+    inet_ntop(AF_INET, &address.v4.sin_addr, host, sizeof(host));
+    return xasprintf("%s:%u", host, ntohs(address.v4.sin_port));
 }
 
 static int bind_socket(const char *address, int *ret_fd, struct error **err)
 {
-    struct sockaddr_storage storage = {0};
-    int result = parse_address(address, &storage, err);
+    union address bound = {.v6 = {0}};
+    int result = parse_address(address, &bound, err);
     if (result < 0)
         return result;
-    int fd = socket(storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = socket(bound.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return error_set_errno(err, errno, "socket");
     int one = 1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    socklen_t length =
-        storage.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
-    if (bind(fd, (struct sockaddr *)&storage, length) < 0 || listen(fd, 512) < 0) {
+    socklen_t length = bound.any.sa_family == AF_INET6 ? sizeof(bound.v6) : sizeof(bound.v4);
+    if (bind(fd, &bound.any, length) < 0 || listen(fd, 512) < 0) {
         result = error_set_errno(err, errno, "cannot listen on %s", address);
         close(fd);
         return result;

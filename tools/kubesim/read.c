@@ -187,7 +187,8 @@ static int read_page(struct call *call, struct page *page)
     const char *token = path_parameter(&call->path, "continue");
     const char *version = path_parameter(&call->path, "resourceVersion");
     const char *match = path_parameter(&call->path, "resourceVersionMatch");
-    *page = (struct page){.number = call->sim->resource_version, .limit = limit ? MAX(0, strtoll(limit, NULL, 10)) : 0};
+    *page = (struct page){.number = call->sim->resource_version,
+                          .limit = limit ? MAX(0, strtoll(limit, NULL, 10)) : 0};
     if (call->stale_by > 0)
         page->number = MAX(page->number - call->stale_by, call->sim->history.forgotten);
     if (token && *token) {

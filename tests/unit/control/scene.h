@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-enum { CALLS_MAX = 256, TOLD_MAX = 64 };
+enum { CALLS_MAX = 512, TOLD_MAX = 64 };
 
 struct told {
     enum journal_kind kind;

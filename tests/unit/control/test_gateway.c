@@ -94,6 +94,26 @@ static void an_object_has_one_open_step_at_most(void **state)
     scene_expect_none_for(scene, US_PER_S);
 }
 
+static void what_is_under_way_is_bounded(void **state)
+{
+    struct scene *scene = *state;
+    size_t accepted = 0;
+    for (; !gateway_is_busy(scene->gateway); accepted++) {
+        CLEANUP_FREE char *pod = xasprintf("mysql-%zu", accepted);
+        assert_true(accepted < CALLS_MAX);
+        assert_int_equal(scene_submit(scene, scene_create(pod, "a")), 0);
+    }
+    assert_int_equal(scene_submit(scene, scene_create("one-too-many-0", "a")), -ERROR_REFUSED);
+    assert_false(gateway_is_open(scene->gateway, KUBE_POD, "db", "one-too-many-0"));
+    /* An answer makes room; so does one that leaves the step in doubt: it may stay so for long. */
+    scene_answer(scene, scene_expect(scene, "POST", NULL), 201, "{\"kind\":\"Pod\",\"metadata\":{}}");
+    assert_false(gateway_is_busy(scene->gateway));
+    assert_int_equal(scene_submit(scene, scene_delete("other-0")), 0);
+    assert_true(gateway_is_busy(scene->gateway));
+    scene_cut(scene, scene_expect(scene, "POST", NULL));
+    assert_false(gateway_is_busy(scene->gateway));
+}
+
 /* --- rule 3 --------------------------------------------------------------------------------------------- */
 
 enum then { CLOSED, READ, LATER };
@@ -755,6 +775,7 @@ int main(void)
         scene_test(an_applied_step_is_journaled_with_what_became_of_the_object),
         scene_test(a_finished_delete_is_applied_without_an_object),
         scene_test(an_object_has_one_open_step_at_most),
+        scene_test(what_is_under_way_is_bounded),
         cmocka_unit_test(each_answer_means_what_rule_3_says),
         scene_test(a_lost_answer_is_unknown_and_read),
         scene_test(the_echo_of_an_earlier_delivery_is_never_rejected),

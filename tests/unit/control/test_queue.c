@@ -86,6 +86,7 @@ struct handled {
     struct journal_fixture *journal;
     char order[256];
     bool wakes_itself;
+    size_t room; /* bytes of order: no more keys after that */
 };
 
 static void handle(void *context, const char *key)
@@ -147,6 +148,38 @@ static void a_key_that_wakes_itself_does_not_starve_the_others(void **state)
     journal_fixture_teardown(&journal);
 }
 
+static bool has_room(void *context)
+{
+    const struct handled *handled = context;
+    return strlen(handled->order) < handled->room;
+}
+
+static void keys_wait_for_room(void **state)
+{
+    (void)state;
+    struct journal_fixture journal;
+    journal_fixture_setup(&journal);
+    journal_fixture_open(&journal);
+    struct handled handled = {.room = strlen("a b ")};
+    handled.loop = loop_make(journal.env, journal.journal, handle, &handled);
+    loop_set_room(handled.loop, has_room);
+    loop_wake(handled.loop, "a");
+    loop_wake(handled.loop, "b");
+    loop_wake(handled.loop, "c");
+    env_sim_run_for(journal.env, US_PER_S);
+    assert_string_equal(handled.order, "a b ");
+    assert_int_equal(loop_waiting(handled.loop), 1);
+    /* Nothing runs idle meanwhile, and another wake does not let it pass. */
+    loop_wake(handled.loop, "a");
+    assert_int_equal(env_sim_next_us(journal.env), INT64_MAX);
+    handled.room = SIZE_MAX;
+    loop_go_on(handled.loop);
+    env_sim_run_for(journal.env, 0);
+    assert_string_equal(handled.order, "a b c a ");
+    loop_free(handled.loop);
+    journal_fixture_teardown(&journal);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +188,7 @@ int main(void)
         cmocka_unit_test(a_thousand_keys_come_in_order),
         cmocka_unit_test(a_turn_handles_each_key_once_and_commits_once),
         cmocka_unit_test(a_key_that_wakes_itself_does_not_starve_the_others),
+        cmocka_unit_test(keys_wait_for_room),
     };
     return cmocka_run_group_tests_name("queue and loop", tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-enum { STORIES = 400, PATCHES_MAX = 5, POLL_US = 20000 };
+enum { STORIES = 250, PATCHES_MAX = 5, POLL_US = 20000 };
 
 struct story {
     uint64_t seed;

@@ -38,7 +38,7 @@ static const struct refused_create refused[] = {
      400, "BadRequest", ""},
     {"an unknown field, strict", PODS "?fieldValidation=Strict",
      "{" POD_HEAD ",\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{\"name\":\"a\",\"image\":\"i\","
-                  "\"imagee\":\"x\"}]}}",
+     "\"imagee\":\"x\"}]}}",
      400, "BadRequest", ""},
     {"no containers", PODS, "{" POD_HEAD ",\"metadata\":{\"name\":\"p\"},\"spec\":{}}", 422, "Invalid",
      "FieldValueRequired@spec.containers"},
@@ -47,12 +47,12 @@ static const struct refused_create refused[] = {
      "Invalid", "FieldValueRequired@spec.containers[0].image"},
     {"two containers of one name", PODS,
      "{" POD_HEAD ",\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{\"name\":\"a\",\"image\":\"i\"},"
-                  "{\"name\":\"a\",\"image\":"
+     "{\"name\":\"a\",\"image\":"
      "\"i\"}]}}",
      422, "Invalid", "FieldValueDuplicate@spec.containers[1].name"},
     {"an unknown restart policy", PODS,
      "{" POD_HEAD ",\"metadata\":{\"name\":\"p\"},\"spec\":{\"restartPolicy\":\"X\",\"containers\":[{"
-                  "\"name\":\"a\",\"image\":\"i\"}]}}",
+     "\"name\":\"a\",\"image\":\"i\"}]}}",
      422, "Invalid", "FieldValueNotSupported@spec.restartPolicy"},
     {"a bad label", PODS,
      "{" POD_HEAD ",\"metadata\":{\"name\":\"p\",\"labels\":{\"a\":\"b c\"}}," CONTAINERS "}", 422, "Invalid",
@@ -62,7 +62,7 @@ static const struct refused_create refused[] = {
      ""},
     {"an owner without uid", PODS,
      "{" POD_HEAD ",\"metadata\":{\"name\":\"p\",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"X\","
-                  "\"name\":\"x\",\"uid\":"
+     "\"name\":\"x\",\"uid\":"
      "\"\"}]}," CONTAINERS "}",
      422, "Invalid", "FieldValueInvalid@metadata.ownerReferences[0].uid"},
     {"a dryRun that is none", PODS "?dryRun=yes",
