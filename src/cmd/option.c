@@ -453,6 +453,7 @@ struct options *option_main(const struct option_program *program, int argc, char
     ENSURE(options);
     if (!options->answer)
         return STEAL(options);
+    /* cppcheck-suppress nullPointer ; it takes STEAL for the way on */
     fputs(options->answer, stdout);
     if (fflush(stdout) != 0 && errno != EPIPE) {
         fprintf(stderr, "%s: cannot write to stdout: %s\n", program->name, strerror(errno));

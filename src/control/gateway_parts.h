@@ -136,9 +136,10 @@ struct gateway {
 /* What is undecided for so long, or was read in vain so often, is shown as parked. */
 #define PARK_AFTER_US (60 * US_PER_S)
 enum { PARK_AFTER_READS = 5 };
-/* Steps under way at a time: so many that 8 connections never run dry, so few that the last one is answered within a
- * second by a server that takes 30 ms for each. */
-enum { UNDER_WAY_MAX = 256 };
+/* Steps under way at a time: enough to keep eight connections and each commit busy, so few that none waits
+ * for others until its time is over, and below what an API server lets wait (max-mutating-requests-inflight
+ * is 200). */
+enum { UNDER_WAY_MAX = 64 };
 
 /* gateway.c */
 struct flight *flight_make(struct gateway *gateway, enum step_kind kind, enum kube_resource resource,

@@ -9,6 +9,9 @@
 #define EXEMPT_TIMEOUT_US (10 * US_PER_S)
 /* The same status again, though the server took it: it does not keep what we write. */
 #define SAME_STATUS_US (30 * US_PER_S)
+/* Between writes that only bring counts and words up to date. A new phase, or a new generation seen, does not
+ * wait. */
+#define STATUS_EVERY_US (1 * US_PER_S)
 
 /* Who an exempt answer belongs to; groups may be gone by then. */
 struct asked {
@@ -76,6 +79,13 @@ static void status_answered(void *context, const struct kube_answer *answer)
     asked_free(asked);
 }
 
+/* A new phase, or a new generation seen. */
+static bool says_something_new(const struct turn *turn, const cJSON *status)
+{
+    return !str_equal(json_str(status, "phase"), turn->status_phase) ||
+           json_int64_or(status, "observedGeneration", 0) != turn->status_generation;
+}
+
 void follow_status(struct controller *controller, struct set_group *group, const cJSON *status_patch)
 {
     struct turn *turn = group->turn;
@@ -85,13 +95,18 @@ void follow_status(struct controller *controller, struct set_group *group, const
         return; /* it would move the version that an open step of the set needs; its outcome wakes us */
     int64_t now_us = env_boot_us(controller->env);
     CLEANUP_FREE char *text = json_print(status_patch);
-    if (str_equal(text, turn->status_sent))
-        turn->status_not_before_boot_us =
-            MAX(turn->status_not_before_boot_us, turn->status_sent_boot_us + SAME_STATUS_US);
-    if (now_us < turn->status_not_before_boot_us) {
-        loop_wake_at(controller->loop, group->key, turn->status_not_before_boot_us);
+    int64_t pause_us = str_equal(text, turn->status_sent) ? SAME_STATUS_US : STATUS_EVERY_US;
+    if (says_something_new(turn, json_get(status_patch, "status")))
+        pause_us = 0;
+    int64_t due_us = turn->status_not_before_boot_us;
+    if (turn->status_sent)
+        due_us = MAX(due_us, turn->status_sent_boot_us + pause_us);
+    if (now_us < due_us) {
+        loop_wake_at(controller->loop, group->key, due_us);
         return;
     }
+    str_replace(&turn->status_phase, json_path_str(status_patch, "status", "phase", NULL));
+    turn->status_generation = json_int64_or(json_get(status_patch, "status"), "observedGeneration", 0);
     free(turn->status_sent);
     turn->status_sent = STEAL(text);
     turn->status_sent_boot_us = now_us;
@@ -333,8 +348,7 @@ void follow_set_gone(struct controller *controller, struct set_group *group)
     gateway_settle_unwanted(controller->gateway, KUBE_NEOSET, group->namespace, group->name);
     look_for_waits(controller, group);
     struct known_wait *known = NULL, *next = NULL;
-    DL_FOREACH_SAFE(turn->waits, known, next)
-    {
+    DL_FOREACH_SAFE (turn->waits, known, next) {
         end_wait(controller, group, known, "dropped");
     }
     struct end_search search = {.group = group};
@@ -467,19 +481,18 @@ void turn_free(struct turn *turn)
     if (!turn)
         return;
     struct after_event *after = NULL, *next_after = NULL;
-    DL_FOREACH_SAFE(turn->after, after, next_after)
-    {
+    DL_FOREACH_SAFE (turn->after, after, next_after) {
         after_event_free(turn, after);
     }
     struct known_wait *known = NULL, *next_known = NULL;
-    DL_FOREACH_SAFE(turn->waits, known, next_known)
-    {
+    DL_FOREACH_SAFE (turn->waits, known, next_known) {
         known_wait_free(turn, known);
     }
     for (size_t i = 0; i < turn->said_count; i++)
         free(turn->said[i]);
     free(turn->said);
     free(turn->status_sent);
+    free(turn->status_phase);
     free(turn->message);
     free(turn);
 }

@@ -69,6 +69,8 @@ struct turn {
     int64_t status_not_before_boot_us;
     char *status_sent; /* the last one, as text */
     int64_t status_sent_boot_us;
+    char *status_phase; /* in it */
+    int64_t status_generation;
     bool probe_under_way;
     unsigned probe_failures;
     int64_t probe_not_before_boot_us;

@@ -101,11 +101,13 @@ static void plan(struct controller *controller, struct set_group *group, struct 
 
 /* --- submitting ----------------------------------------------------------------------------------------- */
 
-static void report_step(struct controller *controller, const struct step_request *step)
+/* The events that wait for this step; it is gone by now: its name and fingerprint were kept. */
+static void keep_events(struct controller *controller, struct set_group *group,
+                        const struct neoset_decision *decision, size_t index, const struct step_request *step)
 {
-    CLEANUP_FREE char *object =
-        kube_object_ref_text(step->operation_resource, step->operation_namespace, step->operation_name);
-    controller_report(controller, REPORT_INFO, object, "%s", step->reason ? step->reason : step->name);
+    for (size_t i = 0; i < decision->event_count; i++)
+        if (decision->events[i].after_step == (int)index)
+            follow_step_event(controller, group, &decision->events[i], step);
 }
 
 static void submit_step(struct controller *controller, struct set_group *group,
@@ -113,27 +115,16 @@ static void submit_step(struct controller *controller, struct set_group *group,
 {
     struct step_request *step = STEAL(decision->steps[index]);
     ENSURE(step->operation_resource == KUBE_NEOSET && str_equal(step->operation_name, group->name));
-    /* Both are gone with the request when the gateway takes it. */
-    struct step_request key = {.resource = step->resource,
-                               .name = xstrdup(step->name),
-                               .fingerprint = xstrdup_or_null(step->fingerprint)};
-    CLEANUP_FREE char *reason = xasprintf("%s", step->reason ? step->reason : step->name);
-    bool is_busy = gateway_is_busy(controller->gateway);
-    int result = gateway_submit(controller->gateway, step, controller_step_done, controller);
-    if (result == -ERROR_REFUSED && is_busy)
-        loop_wake(controller->loop, group->key); /* planned anew when there is room */
-    if (result == 0) {
-        struct step_request said = {.operation_resource = KUBE_NEOSET,
-                                    .operation_namespace = group->namespace,
-                                    .operation_name = group->name,
-                                    .reason = reason};
-        report_step(controller, &said);
-        for (size_t i = 0; i < decision->event_count; i++)
-            if (decision->events[i].after_step == (int)index)
-                follow_step_event(controller, group, &decision->events[i], &key);
-    }
-    free(key.name);
-    free(key.fingerprint);
+    /* The gateway takes the request over; these are needed afterwards. */
+    CLEANUP_FREE char *name = xstrdup(step->name);
+    CLEANUP_FREE char *fingerprint = xstrdup_or_null(step->fingerprint);
+    CLEANUP_FREE char *reason = xstrdup(step->reason ? step->reason : step->name);
+    struct step_request kept = {.resource = step->resource, .name = name, .fingerprint = fingerprint};
+    if (gateway_submit(controller->gateway, step, controller_step_done, controller) < 0)
+        return; /* asked again when something changed */
+    CLEANUP_FREE char *object = kube_object_ref_text(KUBE_NEOSET, group->namespace, group->name);
+    controller_report(controller, REPORT_INFO, object, "%s", reason);
+    keep_events(controller, group, decision, index, &kept);
 }
 
 /* --- one turn of one set -------------------------------------------------------------------------------- */

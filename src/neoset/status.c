@@ -52,6 +52,10 @@ static const char *phase_of(const struct plan *plan)
         return "Paused";
     if (plan->failed)
         return "Failed";
+    /* The newest template has no revision yet: what is complete is the one before, and its rollout is about
+     * to begin. */
+    if (plan->next.present && !plan->wanted)
+        return "Canary";
     if (plan->active)
         return is_canary(plan) ? "Canary" : "RollingOut";
     /* The first revision is no rollout. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The user of the benches: makes many NeoSets at once, changes all their images at once, and waits until every one of
- * them says that it is done. Prints the seconds that took, and the CPU seconds that the processes given by id spent
- * meanwhile. */
+ * The user of the benches: makes many NeoSets at once, changes all their images at once, and waits until
+ * every one of them says that it is done. Prints the seconds that took, and the CPU seconds that the
+ * processes given by id spent meanwhile. */
 #include "base/time_text.h"
 #include "kube/object.h"
 #include "kube/watch.h"
@@ -44,9 +44,8 @@ static double cpu_s_of(int pid)
     FILE *file = fopen(path, "re");
     unsigned long user = 0;
     unsigned long system = 0;
-    if (!file || fscanf(file,
-                        "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
-                        &user, &system) != 2) {
+    if (!file || fscanf(file, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
+                        &system) != 2) {
         fprintf(stderr, "fleet: there is no process %d\n", pid);
         exit(1);
     }
@@ -60,27 +59,31 @@ _Noreturn static void fail(const char *what)
     exit(1);
 }
 
-/* --- requests ----------------------------------------------------------------------------------------------------- */
+/* --- requests
+ * ----------------------------------------------------------------------------------------------------- */
 
 static char *set_text(const struct fleet *fleet, int number)
 {
     CLEANUP_FREE char *claims = xasprintf(
-        "%s", fleet->claims ? ",\"volumeClaimTemplates\":[{\"metadata\":{\"name\":\"data\"},\"spec\":{\"accessModes\":"
-                              "[\"ReadWriteOnce\"],\"resources\":{\"requests\":{\"storage\":\"1Gi\"}}}}]"
-                            : "");
-    return xasprintf("{\"apiVersion\":\"apps.neo.io/v1alpha1\",\"kind\":\"NeoSet\",\"metadata\":{\"name\":\"%s-%d\"},"
-                     "\"spec\":{\"replicas\":%d,\"serviceName\":\"%s\",\"podManagementPolicy\":\"Parallel\","
-                     "\"selector\":{\"matchLabels\":{\"app\":\"%s-%d\"}},\"template\":{\"metadata\":{\"labels\":{\"app\":"
-                     "\"%s-%d\"}},\"spec\":{\"containers\":[{\"name\":\"db\",\"image\":\"%s\",\"ports\":[{"
-                     "\"containerPort\":3306}]}]}},\"updateStrategy\":{\"maxUnavailable\":2}%s}}",
-                     fleet->prefix, number, fleet->replicas, fleet->prefix, fleet->prefix, number, fleet->prefix, number,
-                     fleet->image, claims);
+        "%s", fleet->claims
+                  ? ",\"volumeClaimTemplates\":[{\"metadata\":{\"name\":\"data\"},\"spec\":{\"accessModes\":"
+                    "[\"ReadWriteOnce\"],\"resources\":{\"requests\":{\"storage\":\"1Gi\"}}}}]"
+                  : "");
+    return xasprintf(
+        "{\"apiVersion\":\"apps.neo.io/v1alpha1\",\"kind\":\"NeoSet\",\"metadata\":{\"name\":\"%s-%d\"},"
+        "\"spec\":{\"replicas\":%d,\"serviceName\":\"%s\",\"podManagementPolicy\":\"Parallel\","
+        "\"selector\":{\"matchLabels\":{\"app\":\"%s-%d\"}},\"template\":{\"metadata\":{\"labels\":{\"app\":"
+        "\"%s-%d\"}},\"spec\":{\"containers\":[{\"name\":\"db\",\"image\":\"%s\",\"ports\":[{"
+        "\"containerPort\":3306}]}]}},\"updateStrategy\":{\"maxUnavailable\":2}%s}}",
+        fleet->prefix, number, fleet->replicas, fleet->prefix, fleet->prefix, number, fleet->prefix, number,
+        fleet->image, claims);
 }
 
 static char *patch_text(const struct fleet *fleet)
 {
-    return xasprintf("[{\"op\":\"replace\",\"path\":\"/spec/template/spec/containers/0/image\",\"value\":\"%s\"}]",
-                     fleet->image);
+    return xasprintf(
+        "[{\"op\":\"replace\",\"path\":\"/spec/template/spec/containers/0/image\",\"value\":\"%s\"}]",
+        fleet->image);
 }
 
 static void send_more(struct fleet *fleet);
@@ -103,7 +106,8 @@ static void send_one(struct fleet *fleet)
     CLEANUP_FREE char *name = xasprintf("%s-%d", fleet->prefix, number);
     CLEANUP_FREE char *path = kube_path(KUBE_NEOSET, "default", creates ? NULL : name, NULL);
     CLEANUP_FREE char *body = creates ? set_text(fleet, number) : patch_text(fleet);
-    const struct http_header type = {"Content-Type", creates ? "application/json" : "application/json-patch+json"};
+    const struct http_header type = {"Content-Type",
+                                     creates ? "application/json" : "application/json-patch+json"};
     static const struct http_callbacks callbacks = {.on_done = answered};
     fleet->under_way++;
     env_http_submit(fleet->env,
@@ -125,7 +129,8 @@ static void send_more(struct fleet *fleet)
         send_one(fleet);
 }
 
-/* --- what the sets say -------------------------------------------------------------------------------------------- */
+/* --- what the sets say
+ * -------------------------------------------------------------------------------------------- */
 
 static bool is_reached(const struct fleet *fleet, const cJSON *set)
 {
@@ -188,19 +193,21 @@ static void out_of_patience(void *context)
 {
     struct fleet *fleet = context;
     fleet->patience = NULL;
-    CLEANUP_FREE char *what = xasprintf("%d of %d sets were done in %lld s: giving up", fleet->done, fleet->sets,
-                                        (long long)(WAIT_US / US_PER_S));
+    CLEANUP_FREE char *what = xasprintf("%d of %d sets were done in %lld s: giving up", fleet->done,
+                                        fleet->sets, (long long)(WAIT_US / US_PER_S));
     fail(what);
 }
 
-/* --- the run ------------------------------------------------------------------------------------------------------ */
+/* --- the run
+ * ------------------------------------------------------------------------------------------------------ */
 
 static void connect_to(struct fleet *fleet, const char *kubeconfig)
 {
     CLEANUP_ERROR struct error *err = NULL;
     struct kube_config *config = NULL;
     fleet->env = env_real_make();
-    if (kube_config_load(fleet->env, &(struct kube_config_options){.kubeconfig = kubeconfig}, &config, &err) < 0)
+    if (kube_config_load(fleet->env, &(struct kube_config_options){.kubeconfig = kubeconfig}, &config, &err) <
+        0)
         fail(error_text(err));
     fleet->client = kube_client_make(fleet->env, config);
 }
@@ -211,8 +218,8 @@ static void run(struct fleet *fleet)
         .list_begin = on_list_begin, .list_end = on_list_end, .object = on_object, .deleted = on_deleted};
     fleet->is_done = xcalloc((size_t)fleet->sets, sizeof(bool));
     fleet->patience = env_timer_start(fleet->env, WAIT_US, out_of_patience, fleet);
-    fleet->watch =
-        kube_watch_start(fleet->client, &(struct kube_watch_spec){.resource = KUBE_NEOSET}, &callbacks, fleet);
+    fleet->watch = kube_watch_start(fleet->client, &(struct kube_watch_spec){.resource = KUBE_NEOSET},
+                                    &callbacks, fleet);
     env_run(fleet->env);
     kube_watch_stop(fleet->watch);
     kube_client_free(fleet->client);
@@ -222,10 +229,12 @@ static void run(struct fleet *fleet)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: fleet KUBECONFIG create PREFIX SETS REPLICAS IMAGE [PID]...     Parallel, without claims\n"
-                    "       fleet KUBECONFIG create-claims PREFIX SETS REPLICAS IMAGE [PID]...   with a claim a pod\n"
-                    "       fleet KUBECONFIG roll PREFIX SETS REPLICAS IMAGE [PID]...\n"
-                    "prints: seconds, and the CPU seconds of each PID meanwhile\n");
+    fprintf(
+        stderr,
+        "usage: fleet KUBECONFIG create PREFIX SETS REPLICAS IMAGE [PID]...     Parallel, without claims\n"
+        "       fleet KUBECONFIG create-claims PREFIX SETS REPLICAS IMAGE [PID]...   with a claim a pod\n"
+        "       fleet KUBECONFIG roll PREFIX SETS REPLICAS IMAGE [PID]...\n"
+        "prints: seconds, and the CPU seconds of each PID meanwhile\n");
     return EXIT_USAGE;
 }
 

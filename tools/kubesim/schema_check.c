@@ -66,6 +66,18 @@ void schema_prune(const struct schema *schema, cJSON *object, struct unknown_fie
     prune_at(schema, object, "", true, unknown);
 }
 
+/* What null means as an item of a list: the zero value of its type. */
+static cJSON *zero_of(const struct schema *schema)
+{
+    if (!schema || schema->type == SCHEMA_STRING || schema->type == SCHEMA_QUANTITY)
+        return json_new_str("");
+    if (schema->type == SCHEMA_OBJECT)
+        return json_new_object();
+    if (schema->type == SCHEMA_ARRAY)
+        return json_new_array();
+    return schema->type == SCHEMA_BOOLEAN ? cJSON_CreateBool(false) : json_new_int64(0);
+}
+
 static void normalize_at(const struct schema *schema, cJSON *node)
 {
     schema = schema_follow(schema);
@@ -82,6 +94,10 @@ static void normalize_at(const struct schema *schema, cJSON *node)
         const struct schema *below =
             cJSON_IsArray(node) ? schema->items : schema_member(schema, child->string);
         below = schema_follow(below);
+        if (cJSON_IsNull(child)) {
+            ENSURE(cJSON_ReplaceItemViaPointer(node, child, zero_of(below)));
+            continue;
+        }
         if (!below || below->type != SCHEMA_QUANTITY) {
             normalize_at(below, child);
             continue;
