@@ -400,6 +400,25 @@ static void going_back_to_stable_needs_no_canary_and_spares_who_never_left(void 
     assert_int_equal(fake_number(fake, "currentRevision"), 3);
 }
 
+/* Patched back to stable, its pod is being restarted: nobody may read Completed before it is proven. */
+static void going_back_is_not_complete_before_the_pod_is_proven_to_be_back(void **state)
+{
+    (void)state;
+    CLEANUP_FAKE struct fake *fake = fake_make(3, "db:1");
+    fake_run(fake, 20);
+    fake_set_image(fake, "db:none");
+    fake_run(fake, 5);
+    assert_string_equal(fake_image(fake, "db-2"), "db:none");
+    fake_set_image(fake, "db:1");
+    fake->no_kubelet = true;
+    fake_run(fake, 15);
+    assert_string_equal(fake_image(fake, "db-2"), "db:1");
+    assert_string_not_equal(fake_text(fake, "phase"), "Completed");
+    assert_string_not_equal(fake_text(fake, "phase"), "Idle");
+    fake->no_kubelet = false;
+    assert_true(fake_run_until(fake, "Completed", 30));
+}
+
 static void a_new_template_in_mid_rollout_starts_the_stage_again(void **state)
 {
     (void)state;
@@ -635,6 +654,7 @@ int main(void)
         cmocka_unit_test(while_paused_pods_are_replaced_and_scaled),
         cmocka_unit_test(an_unpaused_fence_change_goes_on_without_asking),
         cmocka_unit_test(going_back_to_stable_needs_no_canary_and_spares_who_never_left),
+        cmocka_unit_test(going_back_is_not_complete_before_the_pod_is_proven_to_be_back),
         cmocka_unit_test(a_new_template_in_mid_rollout_starts_the_stage_again),
         cmocka_unit_test(a_bad_template_is_healed_by_a_good_one),
         cmocka_unit_test(a_new_set_has_no_canary),
