@@ -154,16 +154,16 @@ demo: ## the main job on the embedded API server, the controller killed in the m
 
 .PHONY: e2e e2e-node
 e2e: ## the same on a real kube-apiserver, controller-manager and etcd (built once, several minutes)
-	$(call with_deps,build,all)
+	$(call with_deps,build,all crash-build)
 	@tests/e2e/run
 e2e-node: ## the same on a real kubelet and containerd (root; says so and skips where it may not run)
 	$(call with_deps,build,all)
 	@tests/e2e/run-node
 
 .PHONY: bench
-bench: ## measure and print the figures as a table
+bench: ## measure and print the figures as a table (SMOKE=1: small sizes, to see that it runs)
 	$(call with_deps,build,all tests benches nojournal-build)
-	@tests/bench/run --build $(BUILD)
+	@SMOKE=$(SMOKE) tests/bench/run --build $(BUILD)
 
 BENCH_SOURCES := $(wildcard tests/bench/*.c)
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(BENCH_SOURCES))

@@ -48,10 +48,15 @@ keep_logs_of_failure() {
 }
 
 # --- the controller -----------------------------------------------------------------------------------------------
+# start_controller [PROGRAM]
 start_controller() {
     journal=$state/journal.db
-    start_process controller "$build/neoset-controller" --kubeconfig "$state/controller.kubeconfig" \
+    start_process controller "${1:-$build/neoset-controller}" --kubeconfig "$state/controller.kubeconfig" \
         --journal "$journal" --lease neoset-system/neoset --listen none
+}
+# The same built with crash points: it ends itself (SIGKILL) where NEOSET_CRASH=EDGE:KIND says.
+start_controller_that_dies_at() {
+    NEOSET_CRASH=$1 start_controller "$build-crash/neoset-controller"
 }
 kill_controller() { end_process controller 0; }
 stop_controller() { end_process controller 20; }
