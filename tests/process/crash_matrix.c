@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PLANS_MAX = 400, PARALLEL_MAX = 64 };
+enum { PLANS_MAX = 400, PARALLEL_MAX = 100 };
 
 struct matrix {
     struct lab lab;
@@ -20,12 +20,14 @@ struct matrix {
     unsigned parallel;
     bool keeps_files;
     unsigned under_way;
-    struct run *runs[PARALLEL_MAX]; /* under way; NULL: a free place */
+    struct run *runs[PLANS_MAX]; /* begun and not judged yet */
+    bool ended[PLANS_MAX];
     unsigned passed;
     unsigned failed;
     unsigned deaths;
     unsigned accepted;
     unsigned doubts;
+    unsigned resent;
     char *wanted_state; /* of the uninterrupted run of the whole story */
     char *wanted_steps;
 };
@@ -105,27 +107,31 @@ static void plan_blocks(struct matrix *matrix)
 static const struct {
     const char *name;
     const char *faults;
+    bool brings_doubt;
 } faults[] = {
-    {"answers to creates lost", "lost,verb=create,user=kubesim,times=4"},
-    {"answers to patches of pods lost", "lost,verb=patch,resource=pods/,user=kubesim,times=3"},
-    {"answers to gates lost", "lost,verb=patch,resource=pods/status,user=kubesim,times=4"},
-    {"answers to advances lost", "lost,verb=patch,resource=neosets/status,user=kubesim,times=4"},
-    {"answers to deletes lost", "lost,verb=delete,user=kubesim,times=2"},
-    {"requests dropped", "drop,verb=write,user=kubesim,nth=3,times=4"},
+    {"answers to creates lost", "lost,verb=create,user=kubesim,times=4", true},
+    {"answers to patches of pods lost", "lost,verb=patch,resource=pods/,user=kubesim,times=3", true},
+    {"answers to gates lost", "lost,verb=patch,resource=pods/status,user=kubesim,times=4", true},
+    {"answers to advances lost", "lost,verb=patch,resource=neosets/status,user=kubesim,times=4", true},
+    {"answers to deletes lost", "lost,verb=delete,user=kubesim,times=2", true},
+    {"requests dropped", "drop,verb=write,user=kubesim,nth=3,times=4", true},
     {"500 to creates and patches",
-     "500,verb=create,user=kubesim,nth=2,times=2;500,verb=patch,user=kubesim,nth=3,times=3"},
-    {"503 to everything for a while", "503,verb=write,user=kubesim,nth=5,times=6"},
-    {"429 to everything for a while", "429,retry=1,verb=write,user=kubesim,nth=4,times=4"},
-    {"conflicts", "409,verb=patch,user=kubesim,nth=2,times=3"},
-    {"watches cut", "cut=3,verb=watch,user=kubesim,times=6"},
+     "500,verb=create,user=kubesim,nth=2,times=2;500,verb=patch,user=kubesim,nth=3,times=3", true},
+    {"503 to everything for a while", "503,verb=write,user=kubesim,nth=5,times=6", true},
+    {"429 to everything for a while", "429,retry=1,verb=write,user=kubesim,nth=4,times=4", true},
+    {"conflicts", "409,verb=patch,user=kubesim,nth=2,times=3", false},
+    {"watches cut", "cut=3,verb=watch,user=kubesim,times=6", false},
     {"watches too old, lists stale",
-     "gone,verb=watch,user=kubesim,nth=4,times=2;stale=3,verb=list,user=kubesim,nth=6"},
+     "gone,verb=watch,user=kubesim,nth=4,times=2;stale=3,verb=list,user=kubesim,nth=6", false},
 };
 
 static void plan_faults(struct matrix *matrix)
 {
-    for (size_t i = 0; i < ARRAY_SIZE(faults); i++)
-        add_plan(matrix, &story_whole, "fault %s", faults[i].name)->faults = faults[i].faults;
+    for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
+        struct plan *plan = add_plan(matrix, &story_whole, "fault %s", faults[i].name);
+        plan->faults = faults[i].faults;
+        plan->brings_doubt = faults[i].brings_doubt;
+    }
 }
 
 /* A request that is under way when the controller dies, and lands two seconds after its restart. */
@@ -225,72 +231,77 @@ static char *difference(const char *what, const char *wanted, const char *got)
                      wanted, (int)strcspn(got, "\n"), got);
 }
 
-static char *compare(struct matrix *matrix, const struct run *run)
+static char *compare(const struct matrix *matrix, const struct run *run)
 {
     const struct run_result *result = run_result(run);
     if (result->problem)
         return xstrdup(result->problem);
     if (run_plan(run)->story != &story_whole)
         return NULL;
-    if (!matrix->wanted_state) {
-        matrix->wanted_state = xstrdup(result->state);
-        matrix->wanted_steps = xstrdup(result->steps);
-        return NULL;
-    }
+    if (!matrix->wanted_state)
+        return xstrdup("the uninterrupted run failed: there is nothing to compare with");
     char *problem = difference("the end state", matrix->wanted_state, result->state);
     return problem ? problem : difference("what was applied", matrix->wanted_steps, result->steps);
 }
 
-static void start_more(struct matrix *matrix);
-
-static void change_place(struct matrix *matrix, const struct run *from, struct run *to)
+static void judge(struct matrix *matrix, size_t index)
 {
-    for (size_t i = 0; i < PARALLEL_MAX; i++) {
-        if (matrix->runs[i] != from)
-            continue;
-        matrix->runs[i] = to;
-        return;
-    }
-    UNREACHABLE();
-}
-
-static void on_run_done(void *context, struct run *run)
-{
-    struct matrix *matrix = context;
+    struct run *run = STEAL(matrix->runs[index]);
     const struct run_result *result = run_result(run);
     CLEANUP_FREE char *problem = compare(matrix, run);
-    matrix->under_way--;
     matrix->deaths += result->deaths;
     matrix->accepted += result->accepted;
     matrix->doubts += result->doubts;
+    matrix->resent += result->resent;
     if (problem) {
         matrix->failed++;
         printf("FAIL %s: %s\n     files: %s\n", run_plan(run)->name, problem, run_folder(run));
     } else {
         matrix->passed++;
-        printf("ok   %s (killed %u times, %u writes accepted, %u attempts in doubt)\n", run_plan(run)->name,
-               result->deaths, result->accepted, result->doubts);
+        printf("ok   %s (killed %u times, %u writes accepted, %u sent again, %u attempts in doubt)\n",
+               run_plan(run)->name, result->deaths, result->accepted, result->resent, result->doubts);
         if (!matrix->keeps_files)
             remove_folder(run_folder(run));
     }
     fflush(stdout);
-    bool without_reference = !matrix->wanted_state;
-    change_place(matrix, run, NULL);
     run_free(run);
-    if (without_reference) {
-        env_stop(matrix->lab.env);
+}
+
+/* The first run is the uninterrupted one: the others wait for it. */
+static void judge_what_ended(struct matrix *matrix)
+{
+    if (!matrix->ended[0])
         return;
+    for (size_t i = 0; i < matrix->count; i++)
+        if (matrix->runs[i] && matrix->ended[i])
+            judge(matrix, i);
+}
+
+static void start_more(struct matrix *matrix);
+
+static void on_run_done(void *context, struct run *run)
+{
+    struct matrix *matrix = context;
+    size_t index = 0;
+    while (matrix->runs[index] != run)
+        index++;
+    matrix->ended[index] = true;
+    matrix->under_way--;
+    const struct run_result *result = run_result(run);
+    if (index == 0 && !result->problem) {
+        matrix->wanted_state = xstrdup(result->state);
+        matrix->wanted_steps = xstrdup(result->steps);
     }
+    judge_what_ended(matrix);
     start_more(matrix);
 }
 
 static void start_more(struct matrix *matrix)
 {
-    while (matrix->next < matrix->count && matrix->under_way < matrix->parallel &&
-           (matrix->next == 0 || matrix->wanted_state)) {
+    while (matrix->next < matrix->count && matrix->under_way < matrix->parallel) {
+        size_t index = matrix->next++;
         matrix->under_way++;
-        change_place(matrix, NULL,
-                     run_start(&matrix->lab, &matrix->plans[matrix->next++], on_run_done, matrix));
+        matrix->runs[index] = run_start(&matrix->lab, &matrix->plans[index], on_run_done, matrix);
     }
     if (matrix->under_way == 0)
         env_stop(matrix->lab.env);
@@ -301,7 +312,7 @@ static void on_signal(void *context)
     struct matrix *matrix = context;
     matrix->failed++;
     printf("interrupted\n");
-    for (size_t i = 0; i < PARALLEL_MAX; i++) {
+    for (size_t i = 0; i < PLANS_MAX; i++) {
         if (!matrix->runs[i])
             continue;
         CLEANUP_FREE char *folder = xstrdup(run_folder(matrix->runs[i]));
@@ -345,7 +356,7 @@ static int make_root(struct matrix *matrix)
 
 int main(int argc, char **argv)
 {
-    static struct matrix matrix = {.parallel = 32};
+    static struct matrix matrix = {.parallel = 50};
     if (parse(&matrix, argc, argv) < 0)
         return 64;
     CLEANUP_ENV struct env *env = env_real_make();
@@ -360,10 +371,11 @@ int main(int argc, char **argv)
     start_more(&matrix);
     env_run(env);
     rmdir(matrix.lab.root);
-    printf(
-        "%zu runs; the controller was killed %u times; %u writes accepted%s; %u attempts were in doubt%s\n",
-        matrix.count, matrix.deaths, matrix.accepted, matrix.failed ? "" : ", each once", matrix.doubts,
-        matrix.failed ? "" : ", none is any more");
+    printf("%zu runs; the controller was killed %u times; %u writes accepted%s, %u sent again; %u attempts "
+           "were in "
+           "doubt%s\n",
+           matrix.count, matrix.deaths, matrix.accepted, matrix.failed ? "" : ", each once", matrix.resent,
+           matrix.doubts, matrix.failed ? "" : ", none is any more");
     printf("%u passed, %u failed\n", matrix.passed, matrix.failed);
     free(matrix.wanted_state);
     free(matrix.wanted_steps);

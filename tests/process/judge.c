@@ -138,7 +138,7 @@ static char *read_step(struct step **steps, const cJSON *line, struct run_result
     step->outcome = copy_or_empty(json_str(line, "outcome"));
     step->name = copy_or_empty(json_str(line, "name"));
     int64_t attempts = json_int64_or(line, "attempts", 1);
-    result->doubts += attempts > 1 ? (unsigned)(attempts - 1) : 0;
+    result->resent += attempts > 1 ? (unsigned)(attempts - 1) : 0;
     HASH_ADD_KEYPTR(hh, *steps, step->key, strlen(step->key), step);
     return NULL;
 }
@@ -234,4 +234,19 @@ char *judge_journal(const char *steps_text, const char *audit_text, struct run_r
     result->steps = applied_steps(steps);
     steps_free(&steps);
     return problem;
+}
+
+static char *count_doubt(struct step **steps, const cJSON *line, struct run_result *result)
+{
+    (void)steps;
+    const char *kind = json_str(line, "kind");
+    int64_t http;
+    bool found_out = str_equal(kind, "applied") || str_equal(kind, "overtaken") || str_equal(kind, "absent");
+    result->doubts += str_equal(kind, "unknown") || (found_out && !json_int64(line, "http", &http));
+    return NULL;
+}
+
+char *judge_doubts(const char *entries, struct run_result *result)
+{
+    return read_lines(entries, count_doubt, NULL, result);
 }

@@ -355,17 +355,21 @@ static void judge(struct run *run)
     if (!problem && run->result.deaths != expected)
         problem = xasprintf("the controller died %u times instead of %u: that edge was not passed",
                             run->result.deaths, expected);
+    if (!problem && run->plan.brings_doubt && run->result.doubts == 0)
+        problem = xstrdup("the faults hit nothing");
     over(run, problem);
 }
 
 static const char *const verify_words[] = {"verify"};
 static const char *const in_doubt_words[] = {"in-doubt", "--check"};
+static const char *const entries_words[] = {"export", "entries", "-o", "jsonl"};
 static const char *const export_words[] = {"export", "steps", "-o", "jsonl"};
 static const struct {
     const char *const *words;
     size_t count;
 } audits[] = {{verify_words, ARRAY_SIZE(verify_words)},
               {in_doubt_words, ARRAY_SIZE(in_doubt_words)},
+              {entries_words, ARRAY_SIZE(entries_words)},
               {export_words, ARRAY_SIZE(export_words)}};
 
 static void read_next(struct run *run);
@@ -381,7 +385,12 @@ static void on_audit_end(void *context, const struct child_result *result)
                        result->output, result->errors, result->problem ? result->problem : ""));
         return;
     }
-    if (index + 1 == ARRAY_SIZE(audits))
+    char *problem = audits[index].words == entries_words ? judge_doubts(result->output, &run->result) : NULL;
+    if (problem) {
+        over(run, problem);
+        return;
+    }
+    if (audits[index].words == export_words)
         run->steps = xstrdup(result->output);
     run->reading++;
     read_next(run);

@@ -36,6 +36,7 @@ struct plan {
     const struct story *story;
     char crashes[CRASHES_MAX][64]; /* NEOSET_CRASH of the first, second ... start; "" ends them */
     const char *faults;            /* kubesim --faults, or NULL */
+    bool brings_doubt;             /* the faults leave attempts without an answer */
     unsigned kills;                /* kill -9 at random moments, so often */
     uint64_t seed;
 };
@@ -54,7 +55,8 @@ struct run_result {
     char *steps;   /* what was applied, as text, without what is about the gate and the status */
     unsigned deaths;
     unsigned accepted; /* writes of steps in the server's audit log */
-    unsigned doubts;   /* attempts that ended unknown */
+    unsigned doubts;   /* attempts that were not answered, or not in a way that settles them */
+    unsigned resent;   /* attempts after a step's first */
 };
 
 struct run;
@@ -72,6 +74,8 @@ extern const struct story story_whole, story_not_wanted_any_more;
 /* What the end is judged by (judge.c). objects: the end state's lists by their path. The strings are the
  * caller's. */
 char *judge_state(const cJSON *set, const cJSON *pods, const cJSON *claims, const cJSON *revisions);
-/* steps: `neoset-audit export steps -o jsonl`; audit: kubesim's audit log. Fills accepted, doubts and steps
+/* steps: `neoset-audit export steps -o jsonl`; audit: kubesim's audit log. Fills accepted, resent and steps
  * of result. Returns a sentence when something is wrong, else NULL. */
 char *judge_journal(const char *steps, const char *audit, struct run_result *result);
+/* entries: `neoset-audit export entries -o jsonl`: counts the attempts whose end had to be found out. */
+char *judge_doubts(const char *entries, struct run_result *result);

@@ -278,7 +278,7 @@ static bool matches(const struct fault *fault, const struct call *call)
            (!fault->subresource ||
             str_equal(fault->subresource, call->subresource ? call->subresource : "")) &&
            matches_glob(fault->name, name) && matches_glob(fault->namespace, call->namespace) &&
-           matches_glob(fault->user, call->request->user);
+           matches_glob(fault->user, call->request->user ? call->request->user : "kubesim");
 }
 
 /* A create's name is in its body only; reading it is worth it only where a fault asks for a name. */

@@ -70,6 +70,20 @@ static const cJSON *find_item(const struct schema *list, const cJSON *array, con
 /* --- sets
  * ------------------------------------------------------------------------------------------------------- */
 
+bool field_set_is_valid(const cJSON *set)
+{
+    if (!cJSON_IsObject(set))
+        return false;
+    const cJSON *entry;
+    cJSON_ArrayForEach (entry, set) {
+        const char *key = entry->string;
+        bool known = strcmp(key, ".") == 0 || (key[0] && strchr("fkvi", key[0]) && key[1] == ':');
+        if (!known || !field_set_is_valid(entry))
+            return false;
+    }
+    return true;
+}
+
 bool field_set_is_empty(const cJSON *set)
 {
     return !set || !set->child;
@@ -216,8 +230,8 @@ static int fields_of_list(const struct schema *schema, const cJSON *node, const 
 static int fields_below(const struct schema *schema, const cJSON *node, const char *path, bool strict,
                         cJSON *set, struct error **err)
 {
-    if (cJSON_IsArray(node))
-        return fields_of_list(schema, node, path, strict, set, err);
+    if (cJSON_IsArray(node)) /* an item of a list that is a list itself has no key and no fields */
+        return is_leaf(schema, node) ? 0 : fields_of_list(schema, node, path, strict, set, err);
     const cJSON *member;
     cJSON_ArrayForEach (member, node) {
         const struct schema *below_schema = schema_member(schema, member->string);
@@ -326,7 +340,8 @@ static void compare_at(const struct schema *schema, const cJSON *old, const cJSO
                        cJSON *changed, cJSON *removed)
 {
     if (cJSON_IsArray(node)) {
-        compare_lists(schema, old, node, changed, removed);
+        if (!is_leaf(schema, node))
+            compare_lists(schema, old, node, changed, removed);
         return;
     }
     const cJSON *member;
@@ -391,7 +406,8 @@ static void merge_lists(const struct schema *schema, cJSON *target, const cJSON 
 static void merge_into(const struct schema *schema, cJSON *target, const cJSON *config)
 {
     if (cJSON_IsArray(config)) {
-        merge_lists(schema, target, config);
+        if (schema && schema->list != SCHEMA_LIST_ATOMIC)
+            merge_lists(schema, target, config);
         return;
     }
     const cJSON *member;

@@ -15,6 +15,8 @@ int field_set_of(const struct schema *schema, const cJSON *object, bool strict, 
  * them). Both sets are the caller's. old may be NULL. */
 void field_set_compare(const struct schema *schema, const cJSON *old, const cJSON *object,
                        cJSON **ret_changed, cJSON **ret_removed);
+/* False for what no server has printed (someone posted it). */
+bool field_set_is_valid(const cJSON *set);
 bool field_set_is_empty(const cJSON *set);
 void field_set_add(cJSON *set, const cJSON *other);
 /* A leaf of other takes everything below it away too. */

@@ -139,11 +139,30 @@ void managed_tidy(cJSON *object)
         sort_entries(list);
 }
 
+/* False for a list that cannot be decoded: it is ignored. [{}] can. */
+static bool is_readable(const cJSON *list)
+{
+    const cJSON *entry;
+    cJSON_ArrayForEach (entry, list) {
+        const char *operation = json_str(entry, "operation");
+        bool empty = cJSON_IsObject(entry) && !entry->child;
+        bool known = str_equal(operation, "Apply") || str_equal(operation, "Update");
+        if (!empty &&
+            (!known || !json_str(entry, "manager") || !field_set_is_valid(json_get(entry, "fieldsV1"))))
+            return false;
+    }
+    return true;
+}
+
 /* The list to start from: what the request says when it says something, else what was there. */
 static void choose_list(cJSON *object, const cJSON *old)
 {
     cJSON *meta = meta_of(object);
     cJSON *given = json_get(meta, "managedFields");
+    if (!is_readable(given)) {
+        json_remove(meta, "managedFields");
+        given = NULL;
+    }
     bool reset = cJSON_GetArraySize(given) == 1 && cJSON_IsObject(given->child) && !given->child->child;
     if (reset)
         json_remove(meta, "managedFields");

@@ -89,35 +89,31 @@ static bool has_replace_directive(const cJSON *list)
     return false;
 }
 
-static int merge_list(const struct schema *wrapper, cJSON *object, const char *name, const cJSON *patch,
-                      struct error **err)
+/* --- order -------------------------------------------------------------------------------------------------
+ */
+
+/* A list as the server had it: which item stood where. */
+struct before {
+    const cJSON **items;
+    size_t count;
+};
+
+static struct before remember(const cJSON *list)
 {
-    const struct schema *schema = schema_follow(wrapper);
-    const char *key = wrapper && wrapper->merge_key ? wrapper->merge_key : NULL;
-    cJSON *target = json_get(object, name);
-    if (!key || !cJSON_IsArray(target) || has_replace_directive(patch)) {
-        json_set_item(object, name, copy_without_directives(patch));
-        return 0;
-    }
-    if (*key)
-        return merge_keyed_list(schema->items, key, target, patch, err);
+    struct before before = {.count = 0};
+    before.items = xcalloc((size_t)cJSON_GetArraySize(list) + 1, sizeof(before.items[0]));
     const cJSON *item;
-    cJSON_ArrayForEach (item, patch)
-        if (!find_scalar(target, item))
-            json_append_item(target, json_copy(item));
-    return 0;
+    cJSON_ArrayForEach (item, list)
+        before.items[before.count++] = item;
+    return before;
 }
 
-static int position_in(const cJSON *list, const cJSON *item)
+static int position_before(const struct before *before, const cJSON *item)
 {
-    int index = 0;
-    const cJSON *other;
-    cJSON_ArrayForEach (other, list) {
-        if (other == item)
-            break;
-        index++;
-    }
-    return index;
+    for (size_t i = 0; i < before->count; i++)
+        if (before->items[i] == item)
+            return (int)i;
+    return -1;
 }
 
 /* What the order wants next: the first of its items that is still in the list, or NULL. */
@@ -131,29 +127,78 @@ static cJSON *next_ordered(const cJSON *list, const char *key, const cJSON **ord
     return NULL;
 }
 
-static bool is_ordered(const char *key, const cJSON *order, const cJSON *item)
+static cJSON *next_unordered(const cJSON *list, const char *key, const cJSON *order)
 {
-    return *key ? find_by_key(order, key, json_get(item, key)) != NULL : find_scalar(order, item) != NULL;
+    cJSON *item;
+    cJSON_ArrayForEach (item, list)
+        if (*key ? !find_by_key(order, key, json_get(item, key)) : !find_scalar(order, item))
+            return item;
+    return NULL;
 }
 
-/* Items named by the order come in its order; one that it does not name keeps its place before those behind
- * it. */
-static void order_list(cJSON *list, const char *key, const cJSON *order)
+/* Two rows are merged into one: the items that the order names (the patch's own items where it has no order),
+ * and the others as the server had them. One of the others goes first only if it stood before the named one;
+ * so an item that is new comes before them all. (mergeSortedSlice of apimachinery) */
+static void order_list(cJSON *list, const char *key, const cJSON *order, const struct before *before)
 {
     cJSON *sorted = json_new_array();
     const cJSON *at = order->child;
     while (list->child) {
-        cJSON *wanted = next_ordered(list, key, &at);
-        cJSON *other = list->child;
-        while (other && is_ordered(key, order, other))
-            other = other->next;
-        bool other_first = other && (!wanted || position_in(list, other) < position_in(list, wanted));
-        json_append_item(sorted, cJSON_DetachItemViaPointer(list, other_first ? other : wanted));
+        cJSON *named = next_ordered(list, key, &at);
+        cJSON *other = next_unordered(list, key, order);
+        int named_at = named ? position_before(before, named) : -1;
+        bool other_first = other && (!named || (named_at >= 0 && position_before(before, other) >= 0 &&
+                                                position_before(before, other) < named_at));
+        json_append_item(sorted, cJSON_DetachItemViaPointer(list, other_first ? other : named));
     }
     list->child = STEAL(sorted->child);
     cJSON_Delete(sorted);
 }
 
+/* --- lists -------------------------------------------------------------------------------------------------
+ */
+
+static int merge_items(const struct schema *schema, const char *key, cJSON *target, const cJSON *patch,
+                       struct error **err)
+{
+    if (*key)
+        return merge_keyed_list(schema->items, key, target, patch, err);
+    const cJSON *item;
+    cJSON_ArrayForEach (item, patch)
+        if (!find_scalar(target, item))
+            json_append_item(target, json_copy(item));
+    return 0;
+}
+
+/* order: $setElementOrder of this list, or NULL. */
+static int merge_list(const struct schema *wrapper, cJSON *object, const char *name, const cJSON *patch,
+                      const cJSON *order, struct error **err)
+{
+    const struct schema *schema = schema_follow(wrapper);
+    const char *key = wrapper && wrapper->merge_key ? wrapper->merge_key : NULL;
+    cJSON *target = json_get(object, name);
+    if (!key || !cJSON_IsArray(target) || has_replace_directive(patch)) {
+        json_set_item(object, name, copy_without_directives(patch));
+        return 0;
+    }
+    struct before before = remember(target);
+    int result = merge_items(schema, key, target, patch, err);
+    if (result == 0)
+        order_list(target, key, cJSON_IsArray(order) ? order : patch, &before);
+    free(before.items);
+    return result;
+}
+
+static void apply_order(cJSON *list, const struct schema *wrapper, const cJSON *order)
+{
+    if (!wrapper || !wrapper->merge_key || !cJSON_IsArray(order))
+        return;
+    struct before before = remember(list);
+    order_list(list, wrapper->merge_key, order, &before);
+    free(before.items);
+}
+
+/* Orders without a list beside them (those were looked at with their list), and deletions of scalars. */
 static void apply_list_directives(const struct schema *schema, cJSON *target, const cJSON *patch)
 {
     const cJSON *member;
@@ -164,13 +209,12 @@ static void apply_list_directives(const struct schema *schema, cJSON *target, co
             continue;
         const char *name = strchr(member->string, '/') + 1;
         cJSON *list = json_get(target, name);
-        const struct schema *wrapper = schema_member_raw(schema, name);
         if (!cJSON_IsArray(list))
             continue;
+        if (order && !json_get(patch, name))
+            apply_order(list, schema_member_raw(schema, name), member);
         const cJSON *value;
-        if (order && wrapper && wrapper->merge_key)
-            order_list(list, wrapper->merge_key, member);
-        else if (deletes)
+        if (deletes)
             cJSON_ArrayForEach (value, member) {
                 cJSON *item = find_scalar(list, value);
                 if (item)
@@ -201,15 +245,18 @@ static void replace_object(cJSON *target, const cJSON *patch)
     cJSON_Delete(copy);
 }
 
-static int merge_member(const struct schema *schema, cJSON *target, const cJSON *member, struct error **err)
+static int merge_member(const struct schema *schema, cJSON *target, const cJSON *patch, const cJSON *member,
+                        struct error **err)
 {
     const struct schema *wrapper = schema_member_raw(schema, member->string);
     if (cJSON_IsNull(member)) {
         json_remove(target, member->string);
         return 0;
     }
-    if (cJSON_IsArray(member))
-        return merge_list(wrapper, target, member->string, member, err);
+    if (cJSON_IsArray(member)) {
+        CLEANUP_FREE char *order = xasprintf("%s%s", order_prefix, member->string);
+        return merge_list(wrapper, target, member->string, member, json_get(patch, order), err);
+    }
     if (!cJSON_IsObject(member)) {
         json_set_item(target, member->string, json_copy(member));
         return 0;
@@ -243,7 +290,7 @@ static int merge_object(const struct schema *schema, cJSON *target, const cJSON 
     cJSON_ArrayForEach (member, patch) {
         if (is_directive(member->string))
             continue;
-        int result = merge_member(schema, target, member, err);
+        int result = merge_member(schema, target, patch, member, err);
         if (result < 0)
             return result;
     }

@@ -74,14 +74,26 @@ static void what_was_applied_is_listed_without_what_depends_on_timing(void **sta
     assert_null(judge_journal(steps, audit, &result));
     assert_string_equal(result.steps, "create-pod db-0\ndelete db-1\n");
     assert_int_equal(result.accepted, 3);
-    assert_int_equal(result.doubts, 1);
+    assert_int_equal(result.resent, 1);
     free(result.steps);
+}
+
+static void attempts_without_a_telling_answer_are_counted(void **state)
+{
+    (void)state;
+    static const char entries[] =
+        "{\"kind\":\"intent\",\"http\":null}\n{\"kind\":\"unknown\",\"http\":500}\n"
+        "{\"kind\":\"applied\",\"http\":201}\n{\"kind\":\"applied\",\"http\":null}\n";
+    struct run_result result = {0};
+    assert_null(judge_doubts(entries, &result));
+    assert_int_equal(result.doubts, 2);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(breaches_are_told),
+        cmocka_unit_test(attempts_without_a_telling_answer_are_counted),
         cmocka_unit_test(what_was_applied_is_listed_without_what_depends_on_timing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
