@@ -39,6 +39,11 @@ int audit_open(struct audit *audit, const char *const *paths, size_t count, stru
 void audit_close(struct audit *audit);
 void audit_say(const struct audit *audit, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Of its budget. The journal counts an open wait up to its newest entry; while a controller runs, time goes
+ * on from there. */
+int64_t audit_wait_spent_us(const struct audit *audit, const struct audit_journal *journal,
+                            const struct journal_wait_record *wait);
+
 /* What to show; zero and NULL mean any. Strings are borrowed. */
 struct audit_filter {
     const char *object; /* --for KIND/NAME, the kind in the journal's spelling: "NeoSet" */

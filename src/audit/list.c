@@ -40,18 +40,27 @@ static bool print_record(void *context, const struct record *record)
     return sheet_row(printing->sheet, printing->row.cells);
 }
 
+/* A typing error in a filter must not look like an empty history. */
+static const char *nothing_of(const struct audit_filter *filter)
+{
+    bool is_filtered = filter->object || filter->namespace || filter->kind || filter->outcome ||
+                       filter->since_us || filter->until_us;
+    return is_filtered ? "no operations that fit: `neoset-audit list` without filters shows all"
+                       : "no operations";
+}
+
 int audit_list(struct audit *audit, const struct audit_filter *filter, struct error **err)
 {
     struct printing printing = begin(audit, &audit_operation_sheet);
     int r = records_read(audit, RECORD_OPERATION, filter, true, print_record, &printing, err);
-    return finish(&printing, r, "no operations", err);
+    return finish(&printing, r, nothing_of(filter), err);
 }
 
 int audit_export_operations(struct audit *audit, const struct audit_filter *filter, struct error **err)
 {
     struct printing printing = begin(audit, &audit_operation_sheet);
     int r = records_read(audit, RECORD_OPERATION, filter, false, print_record, &printing, err);
-    return finish(&printing, r, "no operations", err);
+    return finish(&printing, r, nothing_of(filter), err);
 }
 
 int audit_export_entries(struct audit *audit, const struct audit_filter *filter, struct error **err)

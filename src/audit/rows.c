@@ -379,6 +379,14 @@ static const struct sheet_column wait_columns[WAIT_COLUMNS] = {
 };
 const struct audit_sheet audit_wait_sheet = {wait_columns, WAIT_COLUMNS};
 
+int64_t audit_wait_spent_us(const struct audit *audit, const struct audit_journal *journal,
+                            const struct journal_wait_record *wait)
+{
+    bool is_running = !wait->has_end && !wait->held && journal->meta->lives;
+    int64_t since_us = is_running ? MAX(audit->now_us - journal->meta->head_at_us, INT64_C(0)) : 0;
+    return MAX(wait->spent_us, INT64_C(0)) + since_us;
+}
+
 void audit_row_of_wait(const struct audit *audit, const struct audit_journal *journal,
                        const struct journal_wait_record *wait, struct audit_row *row)
 {
@@ -395,7 +403,7 @@ void audit_row_of_wait(const struct audit *audit, const struct audit_journal *jo
     cells[WAIT_DURATION] = wait->has_end ? cell_number(wait->end.at_us - begin->at_us) : cell_null();
     cells[WAIT_OUTCOME] = cell_text(wait->outcome);
     cells[WAIT_BUDGET] = cell_number(wait->budget_us);
-    cells[WAIT_SPENT] = cell_number(wait->spent_us);
+    cells[WAIT_SPENT] = cell_number(audit_wait_spent_us(audit, journal, wait));
     cells[WAIT_HELD] = cell_number(wait->held);
     cells[WAIT_REASON] = cell_text(begin->reason);
     cells[WAIT_JOURNAL] = journal_cell(journal);

@@ -123,7 +123,7 @@ static void add_part_title(const struct story *story, const struct story_part *p
     if (part->wait) {
         duration_format(MAX(part->wait->budget_us, 0), took);
         buf_addf(out, ", budget %s", took);
-        duration_format(MAX(part->wait->spent_us, 0), took);
+        duration_format(audit_wait_spent_us(story->audit, story->journal, part->wait), took);
         buf_addf(out, ", spent %s", took);
     }
     buf_add_char(out, '\n');

@@ -56,7 +56,8 @@ static bool is_shown(const struct story *story, const struct audit_filter *filte
     return is_own || (str_equal(begin->object, filter->object) && str_equal(begin->name, filter->name));
 }
 
-static char *part_label(const struct story_part *part)
+/* "gate Pod/mysql-4"; is_short: without the kind, which the action tells as well: "gate mysql-4". */
+static char *part_label(const struct story_part *part, bool is_short)
 {
     const struct journal_entry *begin = part_begin(part);
     struct buf text = BUF_INIT(1024 * 1024);
@@ -64,8 +65,10 @@ static char *part_label(const struct story_part *part)
         buf_add_text(&text, "wait ");
     escape_plain(&text, begin->action ? begin->action : "-");
     buf_add_char(&text, ' ');
-    escape_plain(&text, begin->object ? begin->object : "-");
-    buf_add_char(&text, '/');
+    if (!is_short) {
+        escape_plain(&text, begin->object ? begin->object : "-");
+        buf_add_char(&text, '/');
+    }
     escape_plain(&text, begin->name ? begin->name : "-");
     return buf_take(&text);
 }
@@ -151,7 +154,8 @@ static void add_part(const struct picture *picture, const struct story_part *par
         bar[to] = GLYPH_OPEN;
     mark_restarts(picture, bar);
 
-    CLEANUP_FREE char *label = part_label(part);
+    CLEANUP_FREE char *whole = part_label(part, false);
+    CLEANUP_FREE char *label = part_label(part, text_width(whole) > picture->label_width);
     add_padded(picture, label, picture->label_width, false);
     buf_add_text(picture->out, "  ");
     for (size_t i = 0; i < picture->bar_width; i++) {
@@ -247,14 +251,16 @@ static void measure(struct picture *picture)
 {
     const struct story *story = picture->story;
     size_t columns = story->audit->look.columns;
+    size_t limit = MAX(columns * 2 / 5, (size_t)LABEL_WIDTH_MIN);
     size_t needed = LABEL_WIDTH_MIN;
     for (size_t i = 0; i < story->part_count; i++) {
         if (!is_shown(story, picture->filter, &story->parts[i]))
             continue;
-        CLEANUP_FREE char *label = part_label(&story->parts[i]);
+        CLEANUP_FREE char *whole = part_label(&story->parts[i], false);
+        CLEANUP_FREE char *label = part_label(&story->parts[i], text_width(whole) > limit);
         needed = MAX(needed, text_width(label));
     }
-    picture->label_width = MIN(needed, MAX(columns * 2 / 5, (size_t)LABEL_WIDTH_MIN));
+    picture->label_width = MIN(needed, limit);
     size_t used = picture->label_width + 2 + RIGHT_WIDTH;
     picture->bar_width = columns > used + BAR_WIDTH_MIN ? columns - used : BAR_WIDTH_MIN;
 }

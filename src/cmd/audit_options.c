@@ -61,8 +61,10 @@ static const struct option_command commands[] = {
     [INDEX_VERIFY] =
         {.name = "verify",
          .help = "the hash chain, what is derived from it, SQLite's own check",
-         .more = "A tail that was cut off cannot be seen in the file alone: give the newest head that was "
-                 "published (the Lease's annotation, an earlier verify) with --head."},
+         .more =
+             "A tail that was cut off cannot be seen in the file alone: give the newest head that was "
+             "published with --head: the Lease's annotation apps.neo.io/journal-head as it is, or what an "
+             "earlier verify printed."},
     [INDEX_BACKUP] = {.name = "backup",
                       .arguments = "FILE",
                       .help = "a consistent copy, also while the controller writes",
@@ -118,7 +120,10 @@ static const struct option_spec specs[] = {
      .value = "TIME",
      .help = "before this time",
      .commands = (ROWS | OF(RUNS)) & ~OF(IN_DOUBT)},
-    {.name = "limit", .value = "N", .help = "at most N rows", .commands = (ROWS | OF(RUNS)) & ~OF(TAIL)},
+    {.name = "limit",
+     .value = "N",
+     .help = "at most N rows; 0: all",
+     .commands = (ROWS | OF(RUNS)) & ~OF(TAIL)},
     {.name = "check", .help = "exit with 5 when a step is in doubt", .commands = OF(IN_DOUBT)},
     {.name = "older-than",
      .value = "AGE",
@@ -127,7 +132,7 @@ static const struct option_spec specs[] = {
     {.name = "quick", .help = "leave out SQLite's own check", .commands = OF(VERIFY)},
     {.name = "head",
      .value = "ID:SEQ:HASH",
-     .help = "a head that was published: the journal must contain it",
+     .help = "a head that was published (or the Lease's annotation): the journal must contain it",
      .commands = OF(VERIFY),
      .repeats = true},
     {.name = "follow", .letter = 'f', .help = "go on with entries as they come", .commands = OF(TAIL)},
@@ -179,7 +184,8 @@ static const struct option_exit exits[] = {
     {AUDIT_EXIT_DONE, "done"},
     {AUDIT_EXIT_FAILED, "failure (the journal cannot be read, the output cannot be written)"},
     {AUDIT_EXIT_USAGE, "wrong usage"},
-    {AUDIT_EXIT_NOT_FOUND, "not found: no such operation, nothing about such an object"},
+    {AUDIT_EXIT_NOT_FOUND,
+     "not found: no such operation (show, timeline), nothing about such an object (timeline)"},
     {AUDIT_EXIT_BROKEN, "verification failed: the journal was changed, went back, or forked"},
     {AUDIT_EXIT_IN_DOUBT, "steps are in doubt (in-doubt --check)"},
     {0},

@@ -2,6 +2,7 @@
 #include "cmd/controller_options.h"
 
 #include "base/time_text.h"
+#include "cmd/library_text.h"
 #include "cmd/state_path.h"
 #include "journal/journal.h"
 
@@ -73,11 +74,6 @@ static const struct option_exit exits[] = {
     {0, NULL},
 };
 
-static const char *details(void)
-{
-    return journal_library_text();
-}
-
 const struct option_program controller_program = {
     .name = "neoset-controller",
     .summary = "rolls NeoSets, and journals every step before it is sent",
@@ -91,7 +87,7 @@ const struct option_program controller_program = {
     .options = specs,
     .exits = exits,
     .usage_exit = 64,
-    .details = details,
+    .details = library_text,
     .see_also = "neoset-audit(1), neosetctl(1)",
 };
 

@@ -133,9 +133,13 @@ static int run_verify(struct audit *audit, const struct options *options, int *r
     int count = option_count(options, "head");
     if (count > HEADS_MAX)
         return error_set(err, ERROR_USAGE, "%d heads are too many: at most %d at a time", count, HEADS_MAX);
-    for (int i = 0; i < count; i++)
-        if (journal_head_parse(option_text_at(options, "head", i), &heads[i], err) < 0)
+    for (int i = 0; i < count; i++) {
+        const char *text = option_text_at(options, "head", i);
+        int r = *text == '{' ? journal_head_parse_json(text, &heads[i], err)
+                             : journal_head_parse(text, &heads[i], err);
+        if (r < 0)
             return error_wrap(err, -ERROR_USAGE, "--head");
+    }
     bool has_progress = isatty(STDERR_FILENO) && isatty(STDOUT_FILENO);
     struct audit_verify_options verify = {.is_quick = option_flag(options, "quick"),
                                           .heads = heads,
@@ -153,7 +157,8 @@ static int run_verify(struct audit *audit, const struct options *options, int *r
 /* Replaced whole or not at all. */
 static int write_cursor(void *context, const char *text, struct error **err)
 {
-    return real_write_file(NULL, context, 0600, text, strlen(text), err);
+    int r = real_write_file(NULL, context, 0600, text, strlen(text), err);
+    return r == -ERROR_NOT_FOUND ? -ERROR_FAILED : r; /* a missing folder is no missing operation */
 }
 
 /* Until the next look; false when the user had enough or nobody reads any more. */
@@ -195,6 +200,18 @@ static int run_tail(struct audit *audit, const struct options *options, const st
     return audit_tail(audit, filter, &tail, err);
 }
 
+static int run_backup(struct audit *audit, const char *target, struct error **err)
+{
+    int r = audit_backup(audit, target, err);
+    if (r < 0)
+        return r == -ERROR_NOT_FOUND ? -ERROR_FAILED : r;
+    CLEANUP_FREE char *sentence =
+        xasprintf("%s holds a copy of %s; `neoset-audit verify --journal %s` checks it", target,
+                  audit->journals[0].meta->path, target);
+    say(sentence);
+    return 0;
+}
+
 static int run_command(struct audit *audit, const struct options *options, const struct audit_filter *filter,
                        int *ret_exit, struct error **err)
 {
@@ -214,7 +231,7 @@ static int run_command(struct audit *audit, const struct options *options, const
     if (str_equal(command, "verify"))
         return run_verify(audit, options, ret_exit, err);
     if (str_equal(command, "backup"))
-        return audit_backup(audit, option_argument(options, 0), err);
+        return run_backup(audit, option_argument(options, 0), err);
     ENSURE(str_equal(command, "tail"));
     return run_tail(audit, options, filter, err);
 }
@@ -250,6 +267,7 @@ int main(int argc, char **argv)
 {
     umask(077);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file size limit is a full disk, not the end */
     int exit_code = 0;
     CLEANUP_OPTIONS struct options *options = option_main(&audit_program, argc, argv, &exit_code);
     return options ? run(options) : exit_code;

@@ -264,6 +264,7 @@ int main(int argc, char **argv)
 {
     umask(077);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file size limit is a full disk, not the end */
     struct option_program table = neosetctl_program;
     if (argc > 0 && str_ends_with(argv[0], "kubectl-neoset"))
         table.name = "kubectl neoset";

@@ -188,7 +188,10 @@ static void add_summary(struct buf *text, const struct set_view *set)
                                       : xstrdup(set->target_revision);
     CLEANUP_FREE char *image = is_rolling ? xasprintf("%s -> %s", set->current_image, set->target_image)
                                           : xstrdup(set->target_image);
-    CLEANUP_FREE char *fence = xasprintf("%" PRId64 " (ordinals below it are never updated)", set->fence);
+    CLEANUP_FREE char *fence =
+        set->fence > 0
+            ? xasprintf("partition %" PRId64 ": pods with a lower ordinal are held back", set->fence)
+            : xstrdup("none (partition 0): no pod is held back");
     CLEANUP_FREE char *stage = xasprintf("%" PRId64 " (opened so far: ordinals from it on)", set->stage);
     CLEANUP_FREE char *budget = xasprintf("%" PRId64 " may be unavailable", set->budget);
     add_field(text, "revision", revision);
@@ -202,9 +205,8 @@ static void add_summary(struct buf *text, const struct set_view *set)
     add_field(text, "message", set->message);
 }
 
-static void add_next(struct buf *text, const struct set_view *set, const struct pod_views *pods)
+static void add_next(struct buf *text, const char *next)
 {
-    CLEANUP_FREE char *next = set_view_next(set, pods);
     buf_add_text(text, "\nNext: ");
     escape_plain(text, next);
     buf_add_char(text, '\n');
@@ -232,7 +234,7 @@ static void status_document(struct out *out, const struct sheet_look *look, cons
     cells[SET_AGE] = cell_null();
     buf_add_text(&out->text, "{\"set\": ");
     sheet_add_json_row(&out->text, look, set_columns, SET_COLUMNS, cells);
-    CLEANUP_FREE char *next = set_view_next(set, pods);
+    CLEANUP_FREE char *next = set_view_next(set, pods, NULL);
     buf_add_text(&out->text, ",\n \"next\": ");
     escape_json(&out->text, next);
     buf_add_text(&out->text, ",\n \"pods\": [");
@@ -259,7 +261,8 @@ void ctl_report_status(struct out *out, const struct sheet_look *look, const str
     add_summary(&out->text, set);
     buf_add_char(&out->text, '\n');
     add_pods(out, look, set, pods);
-    add_next(&out->text, set, pods);
+    CLEANUP_FREE char *next = set_view_next(set, pods, NULL);
+    add_next(&out->text, next);
 }
 
 /* --- history
@@ -377,6 +380,7 @@ static void find_in_pods(const struct pod_views *pods, struct findings *findings
 /* Which operations of the journal are the set's, and still open. */
 struct journal_search {
     struct audit *audit;
+    const struct audit_journal *journal;
     const struct set_view *set;
     struct findings *findings;
     int64_t operations[FINDINGS_MAX];
@@ -402,7 +406,7 @@ static bool note_wait(void *context, const struct journal_wait_record *wait)
     struct journal_search *search = context;
     char spent[TIME_TEXT_SIZE];
     char budget[TIME_TEXT_SIZE];
-    duration_format(MAX(wait->spent_us, 0), spent);
+    duration_format(audit_wait_spent_us(search->audit, search->journal, wait), spent);
     duration_format(MAX(wait->budget_us, 0), budget);
     find(search->findings, "journal", "waits for %s of %s/%s: %s of %s spent%s%s%s", wait->begin.action,
          wait->begin.object, wait->begin.name, spent, budget, wait->held ? ", on hold" : "",
@@ -426,12 +430,27 @@ static bool note_step(void *context, const struct journal_step_record *step)
     return true;
 }
 
+/* The path of one that no controller writes, or NULL. */
+static const char *find_dead_journal(const struct audit *audit, struct findings *findings)
+{
+    const char *dead = NULL;
+    for (size_t i = 0; i < audit->count; i++) {
+        const struct journal_meta *meta = audit->journals[i].meta;
+        if (meta->lives)
+            continue;
+        dead = meta->path;
+        find(findings, "journal", "no controller is running on %s (unless that is a copy)", meta->path);
+    }
+    return dead;
+}
+
 static int find_in_journal(struct audit *audit, const struct set_view *set, struct findings *findings,
                            struct error **err)
 {
     int r = 0;
     for (size_t i = 0; r == 0 && i < audit->count; i++) {
-        struct journal_search search = {.audit = audit, .set = set, .findings = findings};
+        struct journal_search search = {
+            .audit = audit, .journal = &audit->journals[i], .set = set, .findings = findings};
         struct journal_reader *reader = audit->journals[i].reader;
         struct journal_operation_filter open = {.object = "NeoSet",
                                                 .namespace = set->namespace,
@@ -445,8 +464,6 @@ static int find_in_journal(struct audit *audit, const struct set_view *set, stru
         }
         if (r == 0)
             r = journal_read_open_steps(reader, note_step, &search, err);
-        if (r == 0 && !audit->journals[i].meta->lives)
-            find(findings, "journal", "no controller holds the journal %s", audit->journals[i].meta->path);
     }
     return r;
 }
@@ -477,6 +494,8 @@ int ctl_report_why(struct out *out, const struct sheet_look *look, const struct 
                    const struct pod_views *pods, struct audit *journal, struct error **err)
 {
     CLEANUP_FREE struct findings *findings = xcalloc(1, sizeof *findings);
+    const char *dead_journal = journal ? find_dead_journal(journal, findings) : NULL;
+    CLEANUP_FREE char *next = set_view_next(set, pods, dead_journal);
     find_in_set(set, findings);
     find_in_pods(pods, findings);
     int r = journal ? find_in_journal(journal, set, findings, err) : 0;
@@ -488,9 +507,8 @@ int ctl_report_why(struct out *out, const struct sheet_look *look, const struct 
             buf_addf(&out->text, "  ... and %" PRId64 " more\n", findings->left_out);
         if (findings->count == 0)
             buf_add_text(&out->text, "  nothing is waited for\n");
-        add_next(&out->text, set, pods);
+        add_next(&out->text, next);
     } else if (r == 0) {
-        CLEANUP_FREE char *next = set_view_next(set, pods);
         why_rows(out, look, findings, next);
     }
     for (size_t i = 0; i < findings->count; i++)

@@ -42,7 +42,7 @@ void set_view_make(const cJSON *object, struct set_view *ret)
         .stable_revision = text_or(json_str(status, "currentRevisionName"), "-"),
         .target_revision = text_or(json_str(status, "updateRevisionName"), "-"),
         .message = text_or(json_str(status, "message"), ""),
-        .waited_pod = text_or(json_str(status, "currentUpdatePod"), ""),
+        .done_ordinals = json_get(status, "doneOrdinals"),
         .fence = fence,
         .stage = MAX(json_int64_or(status, "currentPartition", 0), fence),
         .budget =
@@ -188,6 +188,20 @@ static void phrase_of_old(const struct set_view *set, const struct pod_view *pod
         buf_add_text(text, "to be updated next");
 }
 
+/* A ready pod on the target that the controller does not count as done yet. */
+static void phrase_of_new(const struct set_view *set, const struct pod_view *pod, struct buf *text)
+{
+    bool is_rolling = !str_equal(set->target_revision, set->stable_revision);
+    if (!is_rolling || !cJSON_IsArray(set->done_ordinals))
+        return;
+    const cJSON *ordinal = NULL;
+    cJSON_ArrayForEach (ordinal, set->done_ordinals) {
+        if (cJSON_IsNumber(ordinal) && ordinal->valuedouble == (double)pod->ordinal)
+            return;
+    }
+    buf_add_text(text, "ready; it must stay so for some seconds to count as done");
+}
+
 /* --- pods ------------------------------------------------------------------------------------------- */
 
 static void view_of_pod(const struct set_view *set, const cJSON *object, int64_t now_us, struct pod_view *ret)
@@ -217,8 +231,12 @@ static void view_of_pod(const struct set_view *set, const cJSON *object, int64_t
     struct buf text = BUF_INIT(PHRASE_MAX);
     if (!ret->is_ready || ret->is_terminating)
         phrase_of_pod(object, now_us, &text, &ret->is_trouble);
+    else if (ordinal - set->first_ordinal >= set->wanted)
+        buf_addf(&text, "not one of the %" PRId64 " wanted: to be deleted", set->wanted);
     else if (ret->version != POD_ON_TARGET)
         phrase_of_old(set, ret, &text);
+    else
+        phrase_of_new(set, ret, &text);
     ret->waits_for = buf_take(&text);
 }
 
@@ -330,11 +348,21 @@ static const struct pod_view *first_trouble(const struct pod_views *pods)
     return NULL;
 }
 
-char *set_view_next(const struct set_view *set, const struct pod_views *pods)
+/* Pods that the partition lets through, or all: does one of them still wait for something? */
+static bool is_moving(const struct set_view *set, const struct pod_views *pods, int64_t fence)
+{
+    for (size_t i = 0; i < pods->count; i++)
+        if (pods->items[i].ordinal - set->first_ordinal >= fence && *pods->items[i].waits_for)
+            return true;
+    return false;
+}
+
+char *set_view_next(const struct set_view *set, const struct pod_views *pods, const char *dead_journal)
 {
     const struct pod_view *trouble = first_trouble(pods);
     bool is_rolling = !str_equal(set->target_revision, set->stable_revision);
-    bool is_held = is_rolling && set->fence > 0 && set->updated >= set->wanted - set->fence;
+    bool is_held = is_rolling && set->fence > 0 && set->updated >= set->wanted - set->fence &&
+                   !is_moving(set, pods, set->fence);
     if (set->is_deleting)
         return xasprintf("kubectl get neo/%s -n %s -o yaml   (who holds a finalizer?)", set->name,
                          set->namespace);
@@ -353,7 +381,10 @@ char *set_view_next(const struct set_view *set, const struct pod_views *pods)
         return xasprintf("kubectl patch neo/%s -n %s --type merge -p "
                          "'{\"spec\":{\"updateStrategy\":{\"partition\":0}}}'   (lets the other pods follow)",
                          set->name, set->namespace);
-    if (is_rolling)
+    if ((is_rolling || is_moving(set, pods, 0)) && dead_journal)
+        return xasprintf("neoset-audit runs --journal %s   (how did the controller end? start it again)",
+                         dead_journal);
+    if (is_rolling || is_moving(set, pods, 0))
         return xasprintf("neosetctl status %s -n %s   (again, in a moment)", set->name, set->namespace);
     return xasprintf("neosetctl history %s -n %s", set->name, set->namespace);
 }

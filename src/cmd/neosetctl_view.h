@@ -23,7 +23,7 @@ struct set_view {
     const char *current_image, *target_image;
     const char *stable_revision, *target_revision; /* names, or "-" */
     const char *message;                           /* "" when there is none */
-    const char *waited_pod;                        /* currentUpdatePod, or "" */
+    const cJSON *done_ordinals;                    /* of the pods that count as done; array or NULL */
     int64_t fence;                                 /* spec.updateStrategy.partition */
     int64_t stage;                                 /* status.currentPartition, at least the fence */
     int64_t budget;                                /* effective, or what the spec says */
@@ -75,5 +75,6 @@ void revision_views_make(const struct set_view *set, const cJSON *objects, const
                          struct revision_views *ret);
 void revision_views_done(struct revision_views *revisions);
 
-/* The command that helps most in this state, the caller's. */
-char *set_view_next(const struct set_view *set, const struct pod_views *pods);
+/* The command that helps most in this state, the caller's. dead_journal: a journal without a running
+ * controller, or NULL when nothing is known of one. */
+char *set_view_next(const struct set_view *set, const struct pod_views *pods, const char *dead_journal);

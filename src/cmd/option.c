@@ -454,8 +454,9 @@ struct options *option_main(const struct option_program *program, int argc, char
     if (!options->answer)
         return STEAL(options);
     /* cppcheck-suppress nullPointer ; it takes STEAL for the way on */
-    fputs(options->answer, stdout);
-    if (fflush(stdout) != 0 && errno != EPIPE) {
+    bool is_written = fputs(options->answer, stdout) >= 0; /* a long text meets the disk here already */
+    is_written = fflush(stdout) == 0 && is_written;
+    if (!is_written && errno != EPIPE) {
         fprintf(stderr, "%s: cannot write to stdout: %s\n", program->name, strerror(errno));
         *ret_exit = 1;
         return NULL;

@@ -112,7 +112,8 @@ static void add_commands(struct buf *out, const struct option_program *program)
                  command->arguments ? command->arguments : "");
         add_row(out, buf_text(&left), width, command->help);
     }
-    buf_addf(out, "\n`%s COMMAND --help` shows a command with its options.\n", program->name);
+    buf_addf(out, "\n`%s COMMAND --help` shows a command with its options;\n", program->name);
+    buf_addf(out, "`source <(%s completion bash)` lets Tab complete them (zsh: the same).\n", program->name);
 }
 
 static void add_options(struct buf *out, const struct option_program *program,
@@ -232,6 +233,8 @@ static void man_add_commands(struct buf *out, const struct option_program *progr
             man_add_paragraphs(out, command->more);
         }
     }
+    man_add_entry(out, "completion bash|zsh",
+                  "what lets the shell complete commands and options, to be sourced");
 }
 
 /* " Of: list, show." for an option that not every command takes. */
@@ -275,7 +278,8 @@ static void man_add_examples(struct buf *out, const struct option_program *progr
     for (const struct option_example *example = program->examples; example->line; example++) {
         buf_add_text(out, ".PP\n");
         man_add(out, example->what);
-        buf_add_text(out, ":\n.PP\n.nf\n    ");
+        buf_add_text(out, str_ends_with(example->what, "?") ? "\n" : ":\n");
+        buf_add_text(out, ".PP\n.nf\n    ");
         man_add(out, example->line);
         buf_add_text(out, "\n.fi\n");
     }

@@ -169,7 +169,8 @@ static void says_that_there_is_nothing_beside_the_data(void **state)
     struct history *history = *state;
     struct audit_filter none = {.kind = "resize"};
     expect_ids(history, audit_list, &none, "");
-    assert_string_equal(history->notices, "no operations\n");
+    assert_string_equal(history->notices,
+                        "no operations that fit: `neoset-audit list` without filters shows all\n");
 }
 
 static void a_timeline_shows_only_the_parts_of_its_object(void **state)

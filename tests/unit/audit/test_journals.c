@@ -227,9 +227,29 @@ static void verify_gives_each_journal_its_own_heads(void **state)
     assert_false(is_intact);
 }
 
+static void an_open_wait_goes_on_while_a_controller_runs(void **state)
+{
+    (void)state;
+    static const struct {
+        bool lives, held, has_end;
+        int64_t wanted_us;
+    } table[] = {
+        {true, false, false, 9}, {false, false, false, 2}, {true, true, false, 2}, {true, false, true, 2}};
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        struct journal_meta meta = {.lives = table[i].lives, .head_at_us = 100};
+        struct audit_journal journal = {.meta = &meta};
+        struct audit audit = {.now_us = 107};
+        struct journal_wait_record wait = {.spent_us = 2, .held = table[i].held, .has_end = table[i].has_end};
+        assert_int_equal(audit_wait_spent_us(&audit, &journal, &wait), table[i].wanted_us);
+        audit.now_us = 50; /* the clock went back */
+        assert_int_equal(audit_wait_spent_us(&audit, &journal, &wait), 2);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_open_wait_goes_on_while_a_controller_runs),
         cmocka_unit_test_setup_teardown(two_journals_are_merged_by_time_and_keep_their_order, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(ids_of_several_journals_are_understood, setup, teardown),

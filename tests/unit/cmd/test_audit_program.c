@@ -67,13 +67,14 @@ static void exit_codes_are_those_that_scripts_rely_on(void **state)
         {"verify --journal JOURNAL", 0, NULL},
         {"tail --journal JOURNAL", 0, NULL},
         {"in-doubt --journal JOURNAL", 0, NULL},
-        {"backup FOLDER/copy.db --journal JOURNAL", 0, NULL},
+        {"backup FOLDER/copy.db --journal JOURNAL", 0, "holds a copy of"},
         {"list --journal FOLDER/copy.db", 0, NULL},
         {"list --kind resize --journal JOURNAL", 0, "no operations"},
         {"", 0, NULL},
         {"--help", 0, NULL},
         {"--version", 0, NULL},
         {"backup FOLDER/copy.db --journal JOURNAL", 1, "something already"},
+        {"backup FOLDER/none/copy.db --journal JOURNAL", 1, "none/copy.db"},
         {"list --journal FOLDER/none.db", 1, "none.db"},
         {"list --journal FOLDER", 1, "FOLDER"},
         {"list --journal /etc/passwd", 1, "not a journal"},
@@ -93,6 +94,10 @@ static void exit_codes_are_those_that_scripts_rely_on(void **state)
         {"verify --quick --head 00000000000000000000000000000000:1:"
          "0000000000000000000000000000000000000000000000000000000000000000 --journal JOURNAL",
          4, NULL},
+        {"verify --quick --head {\"journal_id\":\"00000000000000000000000000000000\",\"seq\":1,\"hash\":"
+         "\"0000000000000000000000000000000000000000000000000000000000000000\"} --journal JOURNAL",
+         4, NULL},
+        {"verify --head {\"seq\":1} --journal JOURNAL", 2, "--head"},
         {"in-doubt --check --journal JOURNAL", 5, NULL},
         {"in-doubt --check --older-than 1s --journal JOURNAL", 5, NULL},
         {"in-doubt --check --for pod/nobody --journal JOURNAL", 0, "no step is in doubt"},
@@ -229,6 +234,27 @@ static void a_pipe_that_is_closed_ends_it_quietly(void **state)
     assert_string_equal(output, "1\n0\n");
 }
 
+static void a_file_size_limit_and_a_full_disk_are_failures_in_words(void **state)
+{
+    struct stage *stage = *state;
+    CLEANUP_FREE char *program = program_path("neoset-audit");
+    /* Each limit ends a program by a signal, or is not noticed in the midst of a long text, unless we care.
+     */
+    CLEANUP_FREE char *shell = xasprintf(
+        "bash -c 'ulimit -c 0; (ulimit -f 1; %s backup %s/limited.db --journal %s 2>&1 | grep -c limited.db; "
+        "echo ${PIPESTATUS[0]}); ls %s | grep -c limited; %s --help 2>/dev/null >/dev/full; echo $?; "
+        "%s list --help 2>/dev/null >/dev/full; echo $?'",
+        program, stage->history.fixture.folder, stage->history.fixture.path, stage->history.fixture.folder,
+        program, program);
+    FILE *pipe = popen(shell, "re");
+    assert_non_null(pipe);
+    char output[256] = "";
+    size_t length = fread(output, 1, sizeof output - 1, pipe);
+    output[length] = '\0';
+    pclose(pipe);
+    assert_string_equal(output, "1\n1\n0\n1\n1\n");
+}
+
 static void a_cursor_file_is_private_and_written_whole(void **state)
 {
     struct stage *stage = *state;
@@ -345,6 +371,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(tables_fit_the_terminal_and_only_the_terminal, setup, teardown),
         cmocka_unit_test_setup_teardown(local_time_is_for_those_who_ask, setup, teardown),
         cmocka_unit_test_setup_teardown(a_pipe_that_is_closed_ends_it_quietly, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_file_size_limit_and_a_full_disk_are_failures_in_words, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(tail_follows_until_it_is_interrupted, setup, teardown),
         cmocka_unit_test_setup_teardown(an_export_that_nobody_reads_does_not_make_the_wal_grow, setup,
                                         teardown),

@@ -166,6 +166,46 @@ static void says_why_an_old_pod_is_still_old(void **state)
     }
 }
 
+static void a_pod_that_is_ready_and_not_proven_is_waited_for(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *done, *waits_for, *next;
+    } table[] = {
+        {",'doneOrdinals':[2,1]", "", "kubectl patch neo/mysql -n prod"},
+        {",'doneOrdinals':[2]", "ready; it must stay so for some seconds to count as done",
+         "neosetctl status mysql -n prod"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        CLEANUP_FREE char *status = xasprintf("%s%s", ROLLING, table[i].done);
+        CLEANUP_JSON cJSON *object = set_of("'partition':1", status);
+        CLEANUP_JSON cJSON *pods = three_pods(READY_POD);
+        struct set_view set;
+        struct pod_views views;
+        set_view_make(object, &set);
+        set.updated = 2;
+        pod_views_make(&set, pods, NOW_US, &views);
+        assert_string_equal(views.items[1].waits_for, table[i].waits_for);
+        CLEANUP_FREE char *next = set_view_next(&set, &views, NULL);
+        assert_true(str_starts_with(next, table[i].next));
+        pod_views_done(&views);
+    }
+}
+
+static void a_pod_beyond_the_wanted_ones_is_to_be_deleted(void **state)
+{
+    (void)state;
+    CLEANUP_JSON cJSON *object = set_of("'partition':0", ROLLING ",'doneOrdinals':[]");
+    CLEANUP_JSON cJSON *pods = three_pods(READY_POD);
+    struct set_view set;
+    struct pod_views views;
+    set_view_make(object, &set);
+    set.wanted = 2;
+    pod_views_make(&set, pods, NOW_US, &views);
+    assert_string_equal(views.items[0].waits_for, "not one of the 2 wanted: to be deleted");
+    pod_views_done(&views);
+}
+
 static void pods_of_others_are_not_shown(void **state)
 {
     (void)state;
@@ -201,6 +241,7 @@ static void names_the_command_that_helps(void **state)
          "kubectl patch neo/mysql -n prod --type merge -p "
          "'{\"spec\":{\"updateStrategy\":{\"partition\":0}}}'"},
         {"", COMPLETED, READY_POD, "neosetctl history mysql -n prod"},
+        {"", COMPLETED, "'phase':'Running'", "neosetctl status mysql -n prod"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
         CLEANUP_JSON cJSON *object = set_of(table[i].strategy, table[i].status);
@@ -209,7 +250,7 @@ static void names_the_command_that_helps(void **state)
         struct pod_views views;
         set_view_make(object, &set);
         pod_views_make(&set, pods, NOW_US, &views);
-        CLEANUP_FREE char *next = set_view_next(&set, &views);
+        CLEANUP_FREE char *next = set_view_next(&set, &views, NULL);
         if (!str_starts_with(next, table[i].wanted))
             fail_msg("%zu: %s", i, next);
         pod_views_done(&views);
@@ -344,6 +385,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(says_what_a_pod_waits_for),
         cmocka_unit_test(says_why_an_old_pod_is_still_old),
+        cmocka_unit_test(a_pod_that_is_ready_and_not_proven_is_waited_for),
+        cmocka_unit_test(a_pod_beyond_the_wanted_ones_is_to_be_deleted),
         cmocka_unit_test(pods_of_others_are_not_shown),
         cmocka_unit_test(names_the_command_that_helps),
         cmocka_unit_test(malformed_objects_are_shown_as_far_as_they_go),

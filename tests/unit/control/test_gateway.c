@@ -290,6 +290,8 @@ static void a_read_that_fails_is_tried_again(void **state)
     }
     gateway_metrics_get(scene->gateway, &metrics);
     assert_int_equal(metrics.parked, 1);
+    /* The journal shows it as what it is: neoset-audit in-doubt finds it. */
+    assert_history(scene, "begin intent unknown");
     /* A page of a proxy is not the server's word that the object is gone. */
     scene_answer(scene, scene_expect(scene, "GET", NULL), 404, "404 page not found");
     scene_answer(scene, scene_expect(scene, "GET", NULL), 404, NOT_FOUND);
@@ -554,6 +556,12 @@ static void an_attempt_that_stays_here_does_not_undo_one_that_left(void **state)
     scene->leads = false;
     scene_expect_none_for(scene, US_PER_S);
     assert_true(gateway_is_open(scene->gateway, KUBE_POD, "db", "mysql-4"));
+    assert_history(scene, "begin intent unknown");
+    /* The second attempt never left: its number is used when it does. */
+    scene->leads = true;
+    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
+    struct env_sim_call *call = scene_expect(scene, "PATCH", NULL);
+    assert_true(str_ends_with(env_sim_http_header(call, "Audit-ID"), "-2"));
     assert_history(scene, "begin intent unknown");
 }
 

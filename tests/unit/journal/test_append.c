@@ -28,8 +28,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* --- durability
- * ----------------------------------------------------------------------------------------------- */
+/* --- durability ------------------------------------------------------------------------------- */
 
 struct order {
     char letters[32];
@@ -198,8 +197,7 @@ static void a_stop_in_the_middle_of_a_commit_loses_nothing(void **state)
         "start,in flight,pending,stopped by the test");
 }
 
-/* --- rows
- * ----------------------------------------------------------------------------------------------------- */
+/* --- rows ------------------------------------------------------------------------------------- */
 
 static void a_new_file_has_mode_0600_and_its_neighbours_too(void **state)
 {
@@ -318,8 +316,7 @@ static void a_hostile_value_is_kept_byte_by_byte(void **state)
     }
 }
 
-/* --- bodies
- * --------------------------------------------------------------------------------------------------- */
+/* --- bodies ----------------------------------------------------------------------------------- */
 
 static void a_kept_body_is_there_with_its_salt_and_digest(void **state)
 {
@@ -375,8 +372,7 @@ static void a_secrets_intent_has_no_digest_at_all(void **state)
     assert_string_equal(journal_fixture_sql(fixture->path, "SELECT count(digest) FROM entry"), "0");
 }
 
-/* --- what a restart finds
- * ------------------------------------------------------------------------------------- */
+/* --- what a restart finds --------------------------------------------------------------------- */
 
 static void count_step(void *context, const struct journal_open_step *step)
 {

@@ -81,8 +81,7 @@ static bool has_ballast(const struct scene *scene)
     return stat(path, &status) == 0 && status.st_size == BALLAST_BYTES;
 }
 
-/* --- slow
- * ----------------------------------------------------------------------------------------------------- */
+/* --- slow ------------------------------------------------------------------------------------- */
 
 static void a_commit_that_takes_a_third_of_the_renew_deadline_turns_it_slow_until_it_is_done(void **state)
 {
@@ -138,8 +137,7 @@ static void a_crash_during_a_commit_that_has_not_begun_loses_it_and_the_loop_for
     assert_string_equal(journal_fixture_sql(scene->fixture.path, "SELECT count(*) FROM entry"), "1");
 }
 
-/* --- full
- * ----------------------------------------------------------------------------------------------------- */
+/* --- full ------------------------------------------------------------------------------------- */
 
 static void a_full_disk_is_survived_and_carried_on_from(void **state)
 {
@@ -204,8 +202,7 @@ static void a_stop_on_a_full_disk_ends_in_peace(void **state)
                         "start");
 }
 
-/* --- broken
- * --------------------------------------------------------------------------------------------------- */
+/* --- broken ----------------------------------------------------------------------------------- */
 
 static void a_failed_sync_is_unknown_and_ends_the_process(void **state)
 {

@@ -92,8 +92,7 @@ static char *digest_of_folder_file(const char *path)
     return hex_encode(digest, sizeof(digest));
 }
 
-/* --- what is there
- * -------------------------------------------------------------------------------------------- */
+/* --- what is there ---------------------------------------------------------------------------- */
 
 static void a_directory_is_refused(void **state)
 {
@@ -257,8 +256,7 @@ static void network_file_systems_are_known_by_their_number(void **state)
     assert_null(place_unsafe_file_system(0x58465342)); /* XFS */
 }
 
-/* --- permissions: as somebody who is not root
- * ----------------------------------------------------------------- */
+/* --- permissions: as somebody who is not root ------------------------------------------------- */
 
 /* Runs body in a child without root's rights; its assertions end the child with 1. */
 static void as_nobody(struct journal_fixture *fixture, void (*body)(struct journal_fixture *fixture))
@@ -371,8 +369,7 @@ static void a_read_only_folder_is_read_with_its_neighbours_and_explained_without
     assert_int_equal(chmod(fixture->folder, 0755), 0);
 }
 
-/* --- the lock
- * ------------------------------------------------------------------------------------------------- */
+/* --- the lock --------------------------------------------------------------------------------- */
 
 static void a_second_controller_is_refused_and_told_who_holds_it(void **state)
 {
@@ -456,8 +453,7 @@ static void a_child_process_does_not_inherit_the_lock(void **state)
     assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
-/* --- a full disk
- * ---------------------------------------------------------------------------------------------- */
+/* --- a full disk ------------------------------------------------------------------------------ */
 
 static void no_space_at_start_gives_up_the_ballast_and_says_so(void **state)
 {
@@ -572,8 +568,7 @@ static void without_shared_memory_the_file_is_refused(void **state)
     error_free(err);
 }
 
-/* --- copies
- * --------------------------------------------------------------------------------------------------- */
+/* --- copies ----------------------------------------------------------------------------------- */
 
 static void copy_file(const char *from, const char *to)
 {

@@ -89,8 +89,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* --- collecting
- * ----------------------------------------------------------------------------------------------- */
+/* --- collecting ------------------------------------------------------------------------------- */
 
 struct collected {
     char text[4096];
@@ -185,8 +184,7 @@ static struct collected waits(struct scene *scene, struct journal_wait_filter fi
     return collected;
 }
 
-/* --- entries
- * -------------------------------------------------------------------------------------------------- */
+/* --- entries ---------------------------------------------------------------------------------- */
 
 static void entries_come_in_order_of_seq(void **state)
 {
@@ -280,8 +278,7 @@ static void one_entry_is_found_or_explained(void **state)
     assert_int_equal(journal_read_entry(scene->reader, -5, copy_kind, &kind, NULL), -ERROR_NOT_FOUND);
 }
 
-/* --- operations, steps, waits, runs
- * --------------------------------------------------------------------------- */
+/* --- operations, steps, waits, runs ----------------------------------------------------------- */
 
 static void operations_come_newest_first_and_open_ones_are_counted(void **state)
 {
@@ -448,8 +445,7 @@ static void bodies_are_read_where_they_are_kept(void **state)
     assert_non_null(strstr(error_text(err), "not kept"));
 }
 
-/* --- snapshots
- * ------------------------------------------------------------------------------------------------ */
+/* --- snapshots -------------------------------------------------------------------------------- */
 
 static void a_snapshot_stays_what_it_was_until_it_is_refreshed(void **state)
 {
@@ -583,8 +579,55 @@ static void a_clock_that_went_back_reorders_nothing(void **state)
         "note note");
 }
 
-/* --- backup
- * --------------------------------------------------------------------------------------------------- */
+static void by_time_must_equal_sql(struct scene *scene, int64_t since_us, int64_t until_us)
+{
+    CLEANUP_FREE struct collected *collected = xcalloc(1, sizeof(*collected));
+    struct journal_entry_filter filter = {.since_us = since_us, .until_us = until_us};
+    assert_int_equal(journal_read_entries(scene->reader, &filter, add_entry, collected, NULL), 0);
+    CLEANUP_FREE char *sql = xasprintf("SELECT count(*) FROM entry WHERE at_us >= %lld AND at_us < %lld",
+                                       (long long)since_us, (long long)(until_us ? until_us : INT64_MAX));
+    assert_int_equal(collected->count, strtoll(journal_fixture_sql(scene->fixture.path, sql), NULL, 10));
+}
+
+static void write_for(struct scene *scene, int rows)
+{
+    for (int i = 0; i < rows; i++) {
+        env_sim_jump_wall(scene->fixture.env, 1000);
+        journal_fixture_note(&scene->fixture, "x");
+    }
+    journal_fixture_settle(&scene->fixture);
+}
+
+/* So many rows that the bounds are not read from the rows asked for but from the others, where that is
+ * allowed. */
+static void times_are_exact_on_a_long_history_also_where_the_clock_went_back(void **state)
+{
+    struct scene *scene = *state;
+    bool moved = false;
+    int64_t begin_us = env_wall_us(scene->fixture.env);
+    write_for(scene, 130000);
+    int64_t end_us = env_wall_us(scene->fixture.env);
+    for (int pass = 0; pass < 2; pass++) {
+        assert_int_equal(journal_reader_refresh(scene->reader, &moved, NULL), 0);
+        for (int part = 0; part <= 10; part++) {
+            int64_t at_us = begin_us + (end_us - begin_us) / 10 * part;
+            by_time_must_equal_sql(scene, at_us, 0);
+            by_time_must_equal_sql(scene, 1, at_us);
+            by_time_must_equal_sql(scene, at_us - 55 * US_PER_S, at_us + 5 * US_PER_S);
+        }
+        by_time_must_equal_sql(scene, 1, 0);
+        by_time_must_equal_sql(scene, INT64_MAX - 1, 0);
+        /* Now with sixty thousand rows that lie an hour before the others, by their clock. */
+        if (pass == 0) {
+            env_sim_jump_wall(scene->fixture.env, -3600 * US_PER_S);
+            write_for(scene, 60000);
+            env_sim_jump_wall(scene->fixture.env, 7200 * US_PER_S);
+            write_for(scene, 10);
+        }
+    }
+}
+
+/* --- backup ----------------------------------------------------------------------------------- */
 
 static void a_backup_is_one_whole_file_that_reader_and_writer_take(void **state)
 {
@@ -686,6 +729,7 @@ int main(void)
         TEST(no_read_transaction_is_open_while_rows_are_handed_out),
         TEST(more_rows_than_a_page_are_all_read),
         TEST(a_clock_that_went_back_reorders_nothing),
+        TEST(times_are_exact_on_a_long_history_also_where_the_clock_went_back),
         TEST(a_backup_is_one_whole_file_that_reader_and_writer_take),
         TEST(a_backup_overwrites_nothing),
         TEST(a_backup_beside_a_writer_is_of_one_moment),

@@ -13,8 +13,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
-/* --- migrations
- * ----------------------------------------------------------------------------------------------- */
+/* --- migrations ------------------------------------------------------------------------------- */
 
 static int add_line(void *context, int columns, char **values, char **names)
 {
@@ -97,8 +96,7 @@ static void an_older_file_is_brought_up_in_one_transaction(void **state)
     sqlite3_close(db);
 }
 
-/* --- refusals
- * ------------------------------------------------------------------------------------------------- */
+/* --- refusals --------------------------------------------------------------------------------- */
 
 struct refusal {
     const char *what;

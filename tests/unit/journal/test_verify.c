@@ -178,8 +178,7 @@ static void each_change_is_found_and_named(void **state)
     }
 }
 
-/* --- rows that hash well but cannot be: written by a program that has our chain
- * --------------------------------- */
+/* --- rows that hash well but cannot be: written by a program that has our chain --------------- */
 
 static void forge(const struct journal_fixture *fixture, const struct journal_entry *entry)
 {
@@ -266,8 +265,7 @@ static void a_row_with_a_good_hash_must_still_make_sense(void **state)
     }
 }
 
-/* --- heads
- * ---------------------------------------------------------------------------------------------------- */
+/* --- heads ------------------------------------------------------------------------------------ */
 
 static void check_with_head(const struct journal_fixture *fixture, struct journal_head head,
                             const char *words)
@@ -326,8 +324,7 @@ static void a_cut_tail_is_invisible_without_a_head_and_seen_with_one(void **stat
     check_with_head(fixture, head, "its tail was cut off");
 }
 
-/* --- beside a writer
- * ------------------------------------------------------------------------------------------ */
+/* --- beside a writer -------------------------------------------------------------------------- */
 
 struct disturbance {
     struct journal_fixture *fixture;

@@ -297,7 +297,6 @@ static void the_definition_of_neosets_and_its_example_are_taken(void **state)
     (void)state;
     WORLD world = world_make();
     post_yaml(world, DEFINITIONS "?fieldValidation=Strict", "deploy/crd.yaml");
-    CLEANUP_JSON cJSON *tree = NULL;
     static const char example[] =
         "{\"apiVersion\":\"apps.neo.io/"
         "v1alpha1\",\"kind\":\"NeoSet\",\"metadata\":{\"name\":\"mysql\"},\"spec\":{\"replicas\":5,"

@@ -414,6 +414,25 @@ static void a_set_that_is_deleted_in_mid_rollout_leaves_nothing_open(void **stat
     assert_history_agrees(scene);
 }
 
+static void a_set_that_is_deleted_while_nobody_looks_leaves_nothing_open(void **state)
+{
+    struct scene *scene = *state;
+    create_set(scene, 3, 1, "mysql:8.0");
+    start(scene);
+    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    assert_int_equal(
+        kubesim_fault_add(sim_server_kubesim(scene->server), "drop,verb=patch,resource=pods", NULL), 0);
+    set_image(scene, "mysql:8.1");
+    pass(scene, 120 * US_PER_MS);
+    kill_program(&scene->program);
+    assert_int_equal(sim_server_ask(scene->server, "DELETE", SET_PATH, NULL, NULL, NULL), 200);
+    pass(scene, US_PER_S);
+    start(scene);
+    pass(scene, 60 * US_PER_S);
+    assert_nothing_is_open(scene);
+    assert_history_agrees(scene);
+}
+
 static void of_two_controllers_one_writes(void **state)
 {
     struct scene *scene = *state;
@@ -631,6 +650,7 @@ int main(void)
         cmocka_unit_test(whatever_becomes_of_answers_it_finishes),
         cmocka_unit_test(whatever_becomes_of_answers_and_killed_in_between_it_finishes),
         scene_test(a_set_that_is_deleted_in_mid_rollout_leaves_nothing_open),
+        scene_test(a_set_that_is_deleted_while_nobody_looks_leaves_nothing_open),
         scene_test(of_two_controllers_one_writes),
         scene_test(a_restart_need_not_wait_for_its_own_lease),
         scene_test(a_stolen_lease_stops_the_writes),

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The facts that the controller keeps: the newest version wins, whoever brings it; what a full list does not
+ * show is gone; whose facts changed is told. */
+#include "neoset/controller_store.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+struct scene {
+    struct store *store;
+    char changed[256]; /* keys of groups, in the order told */
+    int dropped;
+};
+
+static void changed(void *context, struct set_group *group)
+{
+    struct scene *scene = context;
+    size_t length = strlen(scene->changed);
+    snprintf(scene->changed + length, sizeof(scene->changed) - length, "%s ", group->key);
+}
+
+static void dropped(void *context, struct set_group *group)
+{
+    struct scene *scene = context;
+    assert_null(group->turn);
+    scene->dropped++;
+}
+
+static int setup(void **state)
+{
+    struct scene *scene = xcalloc(1, sizeof(*scene));
+    scene->store = store_make(changed, dropped, scene);
+    *state = scene;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct scene *scene = *state;
+    store_free(scene->store);
+    free(scene);
+    return 0;
+}
+
+static void assert_changed(struct scene *scene, const char *wanted)
+{
+    assert_string_equal(scene->changed, wanted);
+    scene->changed[0] = '\0';
+}
+
+static cJSON *parse(const char *text)
+{
+    cJSON *tree = NULL;
+    if (json_parse(text, strlen(text), &tree, NULL) < 0)
+        fail_msg("not JSON: %s", text);
+    return tree;
+}
+
+static void take(struct scene *scene, enum kube_resource resource, const char *text, uint32_t mark)
+{
+    CLEANUP_JSON cJSON *object = parse(text);
+    store_take(scene->store, resource, object, mark, 1000, 1000);
+}
+
+static void drop(struct scene *scene, enum kube_resource resource, const char *text)
+{
+    CLEANUP_JSON cJSON *object = parse(text);
+    store_drop(scene->store, resource, object);
+}
+
+#define META(name, uid, version, more)                                                                       \
+    "{\"metadata\":{\"namespace\":\"db\",\"name\":\"" name "\",\"uid\":\"" uid                               \
+    "\",\"resourceVersion\":\"" version "\"" more "}"
+#define POD(name, uid, version) META(name, uid, version, "") "}"
+#define SET(uid, version)                                                                                    \
+    META("mysql", uid, version, "")                                                                          \
+    ",\"spec\":{\"selector\":{\"matchLabels\":{\"app\":\"mysql\"}},\"template\":{\"metadata\":{\"labels\":{" \
+    "\"app\":"                                                                                               \
+    "\"mysql\"}},\"spec\":{\"containers\":[{\"name\":\"mysql\",\"image\":\"a\"}]}}}}"
+#define REVISION(name, version, kind, owner)                                                                 \
+    META(name, "r", version,                                                                                 \
+         ",\"ownerReferences\":[{\"apiVersion\":\"apps.neo.io/v1alpha1\",\"kind\":\"" kind                   \
+         "\",\"name\":\"mysql\",\"uid\":\"" owner "\",\"controller\":true}]")                                \
+    ",\"revision\":1,\"data\":{}}"
+
+static const struct pod_fact *pod(const struct scene *scene, int ordinal)
+{
+    const struct set_group *group = store_find_group(scene->store, "db", "mysql");
+    for (size_t i = 0; group && i < group->pod_count; i++)
+        if (group->pods[i].fact->ordinal == ordinal)
+            return group->pods[i].fact;
+    return NULL;
+}
+
+static void an_older_version_never_replaces_a_newer_one(void **state)
+{
+    struct scene *scene = *state;
+    take(scene, KUBE_POD, POD("mysql-4", "u1", "99"), 1);
+    /* The answer to a write, then what the watch still had to say. */
+    take(scene, KUBE_POD, POD("mysql-4", "u1", "101"), 1);
+    take(scene, KUBE_POD, POD("mysql-4", "u1", "100"), 1);
+    assert_string_equal(pod(scene, 4)->version, "101");
+    take(scene, KUBE_POD, POD("mysql-4", "u1", "1000"), 1);
+    assert_string_equal(pod(scene, 4)->version, "1000");
+    take(scene, KUBE_NEOSET, SET("s", "10"), 1);
+    take(scene, KUBE_NEOSET, SET("s", "9"), 1);
+    assert_string_equal(store_find_group(scene->store, "db", "mysql")->set->version, "10");
+}
+
+static void another_pod_of_the_name_replaces_the_one_before(void **state)
+{
+    struct scene *scene = *state;
+    take(scene, KUBE_NEOSET, SET("s", "1"), 1);
+    take(scene, KUBE_POD, POD("mysql-4", "u1", "10"), 1);
+    take(scene, KUBE_POD, POD("mysql-4", "u2", "12"), 1);
+    assert_string_equal(pod(scene, 4)->uid, "u2");
+    /* The end of the first one is not the end of the second. */
+    drop(scene, KUBE_POD, POD("mysql-4", "u1", "11"));
+    assert_non_null(pod(scene, 4));
+    drop(scene, KUBE_POD, POD("mysql-4", "u2", "13"));
+    assert_null(pod(scene, 4));
+}
+
+static void what_an_answer_says_is_gone_does_not_come_back_by_a_late_line(void **state)
+{
+    struct scene *scene = *state;
+    take(scene, KUBE_NEOSET, SET("s", "1"), 1);
+    take(scene, KUBE_POD, POD("mysql-4", "u1", "10"), 1);
+    store_drop_name(scene->store, KUBE_POD, "db", "mysql-4");
+    take(scene, KUBE_POD, POD("mysql-4", "u1", "11"), 1);
+    assert_null(pod(scene, 4));
+    take(scene, KUBE_POD, POD("mysql-4", "u2", "12"), 1);
+    assert_non_null(pod(scene, 4));
+}
+
+static void pods_are_kept_in_order_by_name_whoever_owns_them(void **state)
+{
+    struct scene *scene = *state;
+    take(scene, KUBE_POD, POD("mysql-10", "a", "1"), 1);
+    take(scene, KUBE_POD, POD("mysql-2", "b", "2"), 1);
+    take(scene, KUBE_POD, POD("mysql-0", "c", "3"), 1);
+    take(scene, KUBE_POD, POD("mysql-01", "d", "4"), 1); /* no ordinal */
+    take(scene, KUBE_POD, POD("mysql", "e", "5"), 1);
+    take(scene, KUBE_POD, POD("my-sql-3", "f", "6"), 1); /* another set's */
+    const struct set_group *group = store_find_group(scene->store, "db", "mysql");
+    assert_int_equal(group->pod_count, 3);
+    assert_int_equal(group->pods[0].fact->ordinal, 0);
+    assert_int_equal(group->pods[1].fact->ordinal, 2);
+    assert_int_equal(group->pods[2].fact->ordinal, 10);
+    assert_int_equal(scene->store->pod_count, 4);
+}
+
+static void what_a_full_list_does_not_show_is_gone(void **state)
+{
+    struct scene *scene = *state;
+    take(scene, KUBE_NEOSET, SET("s", "1"), 1);
+    take(scene, KUBE_POD, POD("mysql-0", "a", "1"), 1);
+    take(scene, KUBE_POD, POD("mysql-1", "b", "2"), 1);
+    take(scene, KUBE_POD, POD("other-0", "c", "3"), 1);
+    /* The next list: one is unchanged, and one came by an answer in between. */
+    take(scene, KUBE_POD, POD("mysql-0", "a", "1"), 2);
+    take(scene, KUBE_POD, POD("mysql-2", "d", "9"), 2);
+    store_sweep(scene->store, KUBE_POD, 2);
+    assert_non_null(pod(scene, 0));
+    assert_null(pod(scene, 1));
+    assert_non_null(pod(scene, 2));
+    assert_null(store_find_group(scene->store, "db", "other"));
+    assert_int_equal(scene->dropped, 1);
+    store_sweep(scene->store, KUBE_NEOSET, 2);
+    assert_null(store_find_group(scene->store, "db", "mysql")->set);
+    assert_int_equal(scene->store->set_count, 0);
+}
+
+static void revisions_belong_to_the_uid_that_controls_them(void **state)
+{
+    struct scene *scene = *state;
+    take(scene, KUBE_NEOSET, SET("s1", "1"), 1);
+    take(scene, KUBE_REVISION, REVISION("mysql-a", "1", "NeoSet", "s1"), 1);
+    take(scene, KUBE_REVISION, REVISION("mysql-b", "2", "NeoSet", "s1"), 1);
+    take(scene, KUBE_REVISION, REVISION("web-c", "3", "StatefulSet", "s1"), 1);
+    assert_int_equal(store_find_revisions(scene->store, "s1")->count, 2);
+    /* A set of the same name, born anew. */
+    take(scene, KUBE_REVISION, REVISION("mysql-b", "4", "NeoSet", "s2"), 1);
+    assert_int_equal(store_find_revisions(scene->store, "s1")->count, 1);
+    assert_int_equal(store_find_revisions(scene->store, "s2")->count, 1);
+    drop(scene, KUBE_REVISION, META("mysql-a", "r", "5", "") "}");
+    assert_null(store_find_revisions(scene->store, "s1"));
+    store_sweep(scene->store, KUBE_REVISION, 2);
+    assert_null(store_find_revisions(scene->store, "s2"));
+}
+
+static void who_is_concerned_is_told(void **state)
+{
+    struct scene *scene = *state;
+    take(scene, KUBE_NEOSET, SET("s", "1"), 1);
+    assert_changed(scene, "db/mysql ");
+    take(scene, KUBE_POD, POD("mysql-0", "a", "2"), 1);
+    assert_changed(scene, "db/mysql ");
+    take(scene, KUBE_POD, POD("mysql-0", "a", "1"), 1);
+    assert_changed(scene, "");
+    take(scene, KUBE_CLAIM, META("data-mysql-0", "c", "3", "") ",\"spec\":{}}", 1);
+    assert_changed(scene, "db/mysql ");
+    assert_non_null(store_find_claim(scene->store, "db", "data-mysql-0"));
+    take(scene, KUBE_CLAIM, META("data-other-0", "c", "3", "") ",\"spec\":{}}", 1);
+    assert_changed(scene, "");
+    take(scene, KUBE_REVISION, REVISION("mysql-a", "4", "NeoSet", "s"), 1);
+    assert_changed(scene, "db/mysql ");
+    drop(scene, KUBE_CLAIM, META("data-mysql-0", "c", "5", "") "}");
+    assert_changed(scene, "db/mysql ");
+    assert_null(store_find_claim(scene->store, "db", "data-mysql-0"));
+    drop(scene, KUBE_NEOSET, SET("another", "9"));
+    assert_changed(scene, "");
+    drop(scene, KUBE_NEOSET, SET("s", "9"));
+    assert_changed(scene, "db/mysql ");
+}
+
+static void objects_without_a_name_are_left_out(void **state)
+{
+    struct scene *scene = *state;
+    static const char *const texts[] = {"{}", "{\"metadata\":null}", "{\"metadata\":{\"name\":\"\"}}",
+                                        "{\"metadata\":{\"name\":7}}"};
+    static const enum kube_resource resources[] = {KUBE_NEOSET, KUBE_POD, KUBE_CLAIM, KUBE_REVISION};
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        for (size_t k = 0; k < ARRAY_SIZE(resources); k++) {
+            take(scene, resources[k], texts[i], 1);
+            drop(scene, resources[k], texts[i]);
+        }
+    }
+    assert_int_equal(scene->store->set_count, 0);
+    assert_int_equal(scene->store->pod_count, 0);
+}
+
+#define scene_test(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        scene_test(an_older_version_never_replaces_a_newer_one),
+        scene_test(another_pod_of_the_name_replaces_the_one_before),
+        scene_test(what_an_answer_says_is_gone_does_not_come_back_by_a_late_line),
+        scene_test(pods_are_kept_in_order_by_name_whoever_owns_them),
+        scene_test(what_a_full_list_does_not_show_is_gone),
+        scene_test(revisions_belong_to_the_uid_that_controls_them),
+        scene_test(who_is_concerned_is_told),
+        scene_test(objects_without_a_name_are_left_out),
+    };
+    return cmocka_run_group_tests_name("the controller's facts", tests, NULL, NULL);
+}
