@@ -22,8 +22,7 @@ int64_t journal_next_seq(const struct journal *journal)
     return journal->last_seq + 1;
 }
 
-/* --- what the file would refuse
- * ------------------------------------------------------------------------------- */
+/* --- what the file would refuse --------------------------------------------------------------- */
 
 static void check_size(const char *text, size_t max)
 {
@@ -71,8 +70,7 @@ static char *cut_reason(const char *reason)
     return xstrndup(reason, length);
 }
 
-/* --- rows
- * ----------------------------------------------------------------------------------------------------- */
+/* --- rows ------------------------------------------------------------------------------------- */
 
 struct batch_row *journal_append_row(struct journal *journal, const struct journal_entry *entry)
 {
@@ -127,8 +125,7 @@ void journal_append_checkpoint(struct journal *journal)
     journal->checkpoint_at_us = row->entry.at_us;
 }
 
-/* --- effects
- * -------------------------------------------------------------------------------------------------- */
+/* --- effects ---------------------------------------------------------------------------------- */
 
 static void open_operation(struct journal *journal, struct batch_row *row)
 {

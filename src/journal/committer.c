@@ -12,8 +12,7 @@
 enum { BUSY_RETRY_MS = 20, FULL_RETRY_MS = 1000, FULL_RETRY_MS_MAX = 5000, SPARE_BYTES_MAX = 1 << 20 };
 #define SOON_US (200 * US_PER_MS)
 
-/* --- what is durable
- * ------------------------------------------------------------------------------------------ */
+/* --- what is durable -------------------------------------------------------------------------- */
 
 static void deliver(struct journal *journal)
 {
@@ -90,8 +89,7 @@ int64_t journal_commit_age_us(const struct journal *journal)
     return since_us ? env_boot_us(journal->env) - since_us : 0;
 }
 
-/* --- late commits
- * --------------------------------------------------------------------------------------------- */
+/* --- late commits ----------------------------------------------------------------------------- */
 
 static void on_slow(void *context)
 {
@@ -119,8 +117,7 @@ static void end_watching(struct journal *journal)
     journal->is_slow = false;
 }
 
-/* --- the jobs
- * ------------------------------------------------------------------------------------------------- */
+/* --- the jobs --------------------------------------------------------------------------------- */
 
 /* On the worker. */
 static void run_commit(void *context)
@@ -297,8 +294,7 @@ static void on_probed(void *context)
     committer_pump(journal);
 }
 
-/* --- the pump
- * ------------------------------------------------------------------------------------------------- */
+/* --- the pump --------------------------------------------------------------------------------- */
 
 /* In the build that benches measure the journal against: what is pending is forgotten and called durable. */
 #ifdef NEOSET_NO_JOURNAL
@@ -375,8 +371,7 @@ void journal_commit_soon(struct journal *journal)
         journal->soon = env_timer_start(journal->env, SOON_US, on_soon, journal);
 }
 
-/* --- start and end
- * -------------------------------------------------------------------------------------------- */
+/* --- start and end ---------------------------------------------------------------------------- */
 
 int committer_commit_now(struct journal *journal, struct error **err)
 {

@@ -53,8 +53,7 @@ static const char *text(sqlite3_stmt *statement, int column)
     return (const char *)sqlite3_column_text(statement, column);
 }
 
-/* --- identity and tip
- * ----------------------------------------------------------------------------------------- */
+/* --- identity and tip ------------------------------------------------------------------------- */
 
 static int read_meta(struct journal *journal, sqlite3_stmt *statement, struct error **err)
 {
@@ -122,8 +121,7 @@ int load_last(struct journal *journal, struct loaded *ret, struct error **err)
     return result;
 }
 
-/* --- nonces
- * --------------------------------------------------------------------------------------------------- */
+/* --- nonces ----------------------------------------------------------------------------------- */
 
 static int read_nonce(struct journal *journal, sqlite3_stmt *statement, struct error **err)
 {
@@ -161,8 +159,7 @@ int load_previous_nonce(struct journal *journal, int64_t run, struct error **err
     return find_nonce(journal, run, &journal->previous_nonce, err);
 }
 
-/* --- what is open
- * --------------------------------------------------------------------------------------------- */
+/* --- what is open ----------------------------------------------------------------------------- */
 
 static int read_step(struct journal *journal, sqlite3_stmt *statement, struct error **err)
 {

@@ -165,8 +165,7 @@ void journal_close(struct journal *journal, const char *stop_reason)
     journal_free(journal);
 }
 
-/* --- what is known
- * -------------------------------------------------------------------------------------------- */
+/* --- what is known ---------------------------------------------------------------------------- */
 
 const char *journal_nonce(const struct journal *journal)
 {

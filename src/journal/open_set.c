@@ -145,8 +145,7 @@ void open_set_free(struct open_set *set)
     free(set);
 }
 
-/* --- steps
- * ---------------------------------------------------------------------------------------------------- */
+/* --- steps ------------------------------------------------------------------------------------ */
 
 /* In the key of a step only this of its kind counts. */
 static const char *step_key_action(bool blocks)
@@ -207,8 +206,7 @@ int open_set_step_count(const struct open_set *set)
     return (int)HASH_CNT(by_seq, set->steps.by_seq);
 }
 
-/* --- operations
- * ----------------------------------------------------------------------------------------------- */
+/* --- operations ------------------------------------------------------------------------------- */
 
 struct journal_open_operation *open_set_add_operation(struct open_set *set,
                                                       const struct journal_open_operation *operation)
@@ -262,8 +260,7 @@ int open_set_operation_count(const struct open_set *set)
     return (int)HASH_CNT(by_seq, set->operations.by_seq);
 }
 
-/* --- waits
- * ---------------------------------------------------------------------------------------------------- */
+/* --- waits ------------------------------------------------------------------------------------ */
 
 struct open_wait *open_set_add_wait(struct open_set *set, const struct open_wait *wait)
 {

@@ -76,8 +76,63 @@ int query_run(struct journal_reader *reader, const struct query *query, query_vi
     return result;
 }
 
-/* --- pages
- * ---------------------------------------------------------------------------------------------------- */
+/* --- kept statements -------------------------------------------------------------------------- */
+
+static const char *const kept_texts[READER_KEPT_COUNT] = {
+#define X(name, sql) [READER_##name] = sql,
+    READER_KEPT(X)
+#undef X
+};
+
+int kept_run(struct journal_reader *reader, enum reader_kept kept, const int64_t *numbers, int count,
+             kept_visit *visit, void *context, struct error **err)
+{
+    int code = SQLITE_OK;
+    if (!reader->kept[kept])
+        code = sqlite3_prepare_v3(reader->db, kept_texts[kept], -1, SQLITE_PREPARE_PERSISTENT,
+                                  &reader->kept[kept], NULL);
+    if (code != SQLITE_OK)
+        return reader_fail(reader, code, err);
+    sqlite3_stmt *statement = reader->kept[kept];
+    for (int i = 0; i < count; i++)
+        sqlite3_bind_int64(statement, i + 1, numbers[i]);
+    bool more = true;
+    while (more && (code = sqlite3_step(statement)) == SQLITE_ROW)
+        more = visit(context, statement);
+    /* An allocation that failed while a column was read is told here. */
+    int end = sqlite3_reset(statement);
+    if (code == SQLITE_ROW || code == SQLITE_DONE)
+        code = end;
+    return code == SQLITE_OK ? 0 : reader_fail(reader, code, err);
+}
+
+int reader_begin(struct journal_reader *reader, struct error **err)
+{
+    int code = sqlite3_exec(reader->db, "BEGIN", NULL, NULL, NULL);
+    return code == SQLITE_OK ? 0 : reader_fail(reader, code, err);
+}
+
+void reader_end(struct journal_reader *reader)
+{
+    if (!sqlite3_get_autocommit(reader->db))
+        (void)sqlite3_exec(reader->db, "COMMIT", NULL, NULL, NULL);
+}
+
+int64_t reader_detail_number(const char *detail, const char *key)
+{
+    size_t length = strlen(key);
+    if (!detail)
+        return 0;
+    if (detail[0] == '{' && detail[1] == '"' && strncmp(detail + 2, key, length) == 0 &&
+        detail[2 + length] == '"' && detail[3 + length] == ':')
+        return strtoll(detail + 4 + length, NULL, 10);
+    CLEANUP_JSON cJSON *tree = NULL;
+    if (json_parse(detail, strlen(detail), &tree, NULL) < 0)
+        return 0;
+    return json_int64_or(tree, key, 0);
+}
+
+/* --- pages ------------------------------------------------------------------------------------ */
 
 void page_clear(struct page *page)
 {

@@ -10,8 +10,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* --- sentences
- * ------------------------------------------------------------------------------------------------ */
+/* --- sentences -------------------------------------------------------------------------------- */
 
 static bool is_there(const char *path)
 {
@@ -81,8 +80,7 @@ static int refuse_foreign(const struct journal_reader *reader, struct error **er
                      reader->place.path);
 }
 
-/* --- snapshot
- * ------------------------------------------------------------------------------------------------- */
+/* --- snapshot --------------------------------------------------------------------------------- */
 
 static int number(struct journal_reader *reader, const char *sql, int64_t *ret, struct error **err)
 {
@@ -224,8 +222,7 @@ static int take_snapshot(struct journal_reader *reader, struct error **err)
     return 0;
 }
 
-/* --- open, close
- * ---------------------------------------------------------------------------------------------- */
+/* --- open, close ------------------------------------------------------------------------------ */
 
 static int open_reader(struct journal_reader *reader, const char *path, struct error **err)
 {
@@ -265,6 +262,8 @@ void journal_reader_close(struct journal_reader *reader)
     if (!reader)
         return;
     reader_nonces_free(reader);
+    for (int i = 0; i < READER_KEPT_COUNT; i++)
+        sqlite3_finalize(reader->kept[i]);
     ENSURE(sqlite3_close(reader->db) == SQLITE_OK);
     place_done(&reader->place);
     free(reader->journal_id);

@@ -6,43 +6,130 @@
 /* The predicates of partial indexes, word by word: the planner takes the index only then. */
 static const char names_itself[] = " AND (kind = 'intent' OR kind = 'wait_begin' OR kind = 'begin')";
 
-/* --- time bounds
- * ---------------------------------------------------------------------------------------------- */
+/* --- time bounds ------------------------------------------------------------------------------ */
 
+/* Times filter, seq orders: rows are read by key between the lowest and the highest seq of the times asked
+ * for. Both come from the time index alone; where the clock never went back all rows between them fit. */
 struct bounds {
     int64_t low;
     int64_t high;
-    bool found;
+    int64_t count;
 };
+
+enum { BOUNDS_ROWS_MAX = 50000 };
 
 static void visit_bounds(void *context, sqlite3_stmt *statement)
 {
     struct bounds *bounds = context;
-    bounds->found = sqlite3_column_type(statement, 0) != SQLITE_NULL;
     bounds->low = sqlite3_column_int64(statement, 0);
     bounds->high = sqlite3_column_int64(statement, 1);
+    bounds->count = sqlite3_column_int64(statement, 2);
 }
 
-/* Times filter, seq orders: the lowest and the highest seq of the times asked for, from the time index alone.
- * Between them rows are read by key; where the clock never went back all of them fit. */
+/* Of the rows of the snapshot with since <= at_us < until (0: no limit), at most rows_max of them. */
+static int read_bounds(struct journal_reader *reader, int64_t since_us, int64_t until_us, int64_t rows_max,
+                       struct bounds *ret, struct error **err)
+{
+    struct query query = QUERY_INIT;
+    query_add(&query, "SELECT min(seq), max(seq), count(*) FROM (SELECT seq FROM entry");
+    /* The limits on seq are looked at in the index: the key is its last column. */
+    query_add_number(&query, " WHERE seq > ", reader->meta.pruned_seq);
+    query_add_number(&query, " AND seq <= ", reader->meta.head_seq);
+    query_add_number(&query, " AND at_us >= ", since_us ? since_us : INT64_MIN);
+    query_add_number(&query, " AND at_us < ", until_us ? until_us : INT64_MAX);
+    query_add_number(&query, " LIMIT ", rows_max);
+    query_add(&query, ")");
+    int result = query_run(reader, &query, visit_bounds, ret, err);
+    query_done(&query);
+    return result;
+}
+
+static void visit_time(void *context, sqlite3_stmt *statement)
+{
+    *(int64_t *)context = sqlite3_column_int64(statement, 0);
+}
+
+/* Is more of the history before this time than after it? */
+static int is_late(struct journal_reader *reader, int64_t at_us, bool *ret, struct error **err)
+{
+    int64_t middle_us = 0;
+    struct query query = QUERY_INIT;
+    query_add_number(&query, "SELECT at_us FROM entry WHERE seq >= ",
+                     (reader->meta.pruned_seq + reader->meta.head_seq) / 2);
+    query_add(&query, " ORDER BY seq LIMIT 1");
+    int result = query_run(reader, &query, visit_time, &middle_us, err);
+    query_done(&query);
+    if (result == 0)
+        *ret = at_us > middle_us;
+    return result;
+}
+
+/* The lowest seq at or after since. Many rows are: when fewer are before, and those are all the oldest, it is
+ * the next. */
+static int find_low(struct journal_reader *reader, int64_t since_us, int64_t *ret_low, struct error **err)
+{
+    struct bounds rows = {0};
+    bool late = false;
+    int result = is_late(reader, since_us, &late, err);
+    if (result == 0 && !late)
+        result = read_bounds(reader, 0, since_us, INT64_MAX, &rows, err);
+    if (result < 0)
+        return result;
+    if (!late && rows.count == 0)
+        return 0; /* all of them */
+    if (!late && rows.high - reader->meta.pruned_seq == rows.count) {
+        *ret_low = rows.high;
+        return 0;
+    }
+    result = read_bounds(reader, since_us, 0, INT64_MAX, &rows, err);
+    if (result == 0)
+        *ret_low = rows.count ? rows.low - 1 : reader->meta.head_seq;
+    return result;
+}
+
+/* The highest seq before until, in the same way. */
+static int find_high(struct journal_reader *reader, int64_t until_us, int64_t *ret_high, struct error **err)
+{
+    struct bounds rows = {0};
+    bool late = false;
+    int result = is_late(reader, until_us, &late, err);
+    if (result == 0 && late)
+        result = read_bounds(reader, until_us, 0, INT64_MAX, &rows, err);
+    if (result < 0)
+        return result;
+    if (late && rows.count == 0)
+        return 0;
+    if (late && reader->meta.head_seq - rows.low + 1 == rows.count) {
+        *ret_high = rows.low - 1;
+        return 0;
+    }
+    result = read_bounds(reader, 0, until_us, INT64_MAX, &rows, err);
+    if (result == 0)
+        *ret_high = rows.count ? rows.high : reader->meta.pruned_seq;
+    return result;
+}
+
 static int narrow_by_time(struct journal_reader *reader, struct entry_cursor *cursor, struct error **err)
 {
     const struct journal_entry_filter *filter = &cursor->filter;
-    struct bounds bounds = {0};
-    struct query query = QUERY_INIT;
-    query_add(&query, "SELECT min(seq), max(seq) FROM entry WHERE 1");
-    if (filter->since_us)
-        query_add_number(&query, " AND at_us >= ", filter->since_us);
-    if (filter->until_us)
-        query_add_number(&query, " AND at_us < ", filter->until_us);
-    int result = query_run(reader, &query, visit_bounds, &bounds, err);
-    query_done(&query);
+    struct bounds rows = {0};
+    int result = read_bounds(reader, filter->since_us, filter->until_us, BOUNDS_ROWS_MAX, &rows, err);
     if (result < 0)
         return result;
-    cursor->done = !bounds.found;
-    cursor->low = MAX(cursor->low, bounds.low - 1);
-    cursor->high = MIN(cursor->high, bounds.high);
-    return 0;
+    int64_t low = reader->meta.pruned_seq;
+    int64_t high = reader->meta.head_seq;
+    if (rows.count < BOUNDS_ROWS_MAX) {
+        low = rows.count ? rows.low - 1 : high;
+        high = rows.high;
+    } else {
+        if (filter->since_us)
+            result = find_low(reader, filter->since_us, &low, err);
+        if (result == 0 && filter->until_us)
+            result = find_high(reader, filter->until_us, &high, err);
+    }
+    cursor->low = MAX(cursor->low, low);
+    cursor->high = MIN(cursor->high, high);
+    return result;
 }
 
 int entry_cursor_begin(struct journal_reader *reader, const struct journal_entry_filter *filter,
@@ -134,8 +221,7 @@ int entry_cursor_next(struct journal_reader *reader, struct entry_cursor *cursor
     return 0;
 }
 
-/* --- entries
- * -------------------------------------------------------------------------------------------------- */
+/* --- entries ---------------------------------------------------------------------------------- */
 
 int journal_read_entries(struct journal_reader *reader, const struct journal_entry_filter *filter,
                          journal_entry_each *each, void *context, struct error **err)
@@ -184,8 +270,7 @@ int journal_read_entry(struct journal_reader *reader, int64_t seq, journal_entry
     return result;
 }
 
-/* --- bodies
- * --------------------------------------------------------------------------------------------------- */
+/* --- bodies ----------------------------------------------------------------------------------- */
 
 struct kept_body {
     char *bytes;

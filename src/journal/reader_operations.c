@@ -37,28 +37,22 @@ static void visit_operation(void *context, sqlite3_stmt *statement)
     };
 }
 
-static void visit_counts(void *context, sqlite3_stmt *statement)
+static bool visit_counts(void *context, sqlite3_stmt *statement)
 {
     struct journal_operation_record *operation = context;
     operation->steps = sqlite3_column_int(statement, 0);
     operation->attempts = sqlite3_column_int(statement, 1);
+    return true;
 }
 
 /* The table counts at the end of an operation: those of an open one are counted now. */
 static int count_open(struct journal_reader *reader, struct operations *operations, struct error **err)
 {
     int result = 0;
-    for (size_t i = 0; result == 0 && i < operations->count; i++) {
-        struct journal_operation_record *operation = &operations->items[i];
-        if (operation->outcome)
-            continue;
-        struct query query = QUERY_INIT;
-        query_add(&query, "SELECT count(*) FILTER (WHERE kind = 'intent'),"
-                          " count(*) FILTER (WHERE kind = 'intent' OR kind = 'unknown') FROM entry");
-        query_add_number(&query, " WHERE operation = ", operation->id);
-        result = query_run(reader, &query, visit_counts, operation, err);
-        query_done(&query);
-    }
+    for (size_t i = 0; result == 0 && i < operations->count; i++)
+        if (!operations->items[i].outcome)
+            result = kept_run(reader, READER_COUNTS, &operations->items[i].id, 1, visit_counts,
+                              &operations->items[i], err);
     return result;
 }
 

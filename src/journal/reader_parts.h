@@ -15,19 +15,6 @@ enum { READER_PAGE_ROWS = 1000, READER_PARAMETERS_MAX = 16 };
 
 struct nonce; /* of a run, as far as it was looked up */
 
-struct journal_reader {
-    struct place place;
-    sqlite3 *db;
-    struct journal_meta meta;
-    char *journal_id;
-    char *notice;
-    int64_t data_version; /* PRAGMA data_version at the snapshot */
-    int64_t head_run;
-    int64_t head_mono_us;
-    bool had_wal; /* beside the file when it was opened, and not empty */
-    struct nonce *nonces;
-};
-
 /* The newest schema that we know. */
 enum { READER_SCHEMA_NEWEST = 1 };
 
@@ -62,6 +49,62 @@ int query_prepare(struct journal_reader *reader, const struct query *query, sqli
 typedef void query_visit(void *context, sqlite3_stmt *statement);
 int query_run(struct journal_reader *reader, const struct query *query, query_visit *visit, void *context,
               struct error **err);
+
+#define READER_OPERATION_COLUMNS                                                                             \
+    "id, kind, object, namespace, name, come_from, go_to, begun_us, ended_us, outcome, steps, attempts"
+
+/* Queries that are asked for every row of a page: prepared once. Parameters are numbers. */
+#define READER_KEPT(X)                                                                                       \
+    X(OUTCOME,                                                                                               \
+      "SELECT " ROW_COLUMNS(                                                                                 \
+          "") " FROM entry WHERE step = ?1 AND (kind = 'applied'"                                            \
+              " OR kind = 'rejected' OR kind = 'overtaken' OR kind = 'not_sent' OR kind = 'absent')"         \
+              " AND seq <= ?2")                                                                              \
+    X(UNKNOWNS, "SELECT count(*), max(at_us) FROM entry WHERE operation = ?1 AND kind = 'unknown'"           \
+                " AND +step = ?2 AND seq > ?2 AND seq <= ?3")                                                \
+    X(HAS_BODY, "SELECT 1 FROM body WHERE step = ?1")                                                        \
+    X(OPEN_WAIT, "SELECT spent_us, since_us FROM open_wait WHERE wait = ?1")                                 \
+    X(WAIT_ENDS, "SELECT " ROW_COLUMNS("") " FROM entry WHERE operation = ?1 AND kind = 'wait_end'"          \
+                                           " AND seq > ?2 AND seq <= ?3 ORDER BY seq")                       \
+    X(FREE_WAIT_ENDS,                                                                                        \
+      "SELECT " ROW_COLUMNS("") " FROM entry WHERE operation IS NULL"                                        \
+                                " AND kind = 'wait_end' AND seq > ?2 AND seq <= ?3 ORDER BY seq")            \
+    X(OPERATION, "SELECT " READER_OPERATION_COLUMNS " FROM operation WHERE id = ?1")                         \
+    X(COUNTS,                                                                                                \
+      "SELECT count(*) FILTER (WHERE kind = 'intent'),"                                                      \
+      " count(*) FILTER (WHERE kind = 'intent' OR kind = 'unknown') FROM entry WHERE operation = ?1")
+
+enum reader_kept {
+#define X(name, sql) READER_##name,
+    READER_KEPT(X)
+#undef X
+        READER_KEPT_COUNT,
+};
+struct journal_reader {
+    struct place place;
+    sqlite3 *db;
+    struct journal_meta meta;
+    char *journal_id;
+    char *notice;
+    int64_t data_version; /* PRAGMA data_version at the snapshot */
+    int64_t head_run;
+    int64_t head_mono_us;
+    bool had_wal; /* beside the file when it was opened, and not empty */
+    struct nonce *nonces;
+    sqlite3_stmt *kept[READER_KEPT_COUNT];
+};
+
+/* Steps until done or until visit has enough (false); the statement is reset. */
+typedef bool kept_visit(void *context, sqlite3_stmt *statement);
+int kept_run(struct journal_reader *reader, enum reader_kept kept, const int64_t *numbers, int count,
+             kept_visit *visit, void *context, struct error **err);
+/* Around the queries of one page: one moment, and one lock. Ended before anything is handed out. */
+int reader_begin(struct journal_reader *reader, struct error **err);
+void reader_end(struct journal_reader *reader);
+
+/* The number at key in an entry's detail, or 0. Ours begin with it: a look at the text saves a parse a row.
+ */
+int64_t reader_detail_number(const char *detail, const char *key);
 
 /* Entries copied out of a statement. */
 struct page {

@@ -3,8 +3,7 @@
 
 #include <uthash.h>
 
-/* --- nonces
- * --------------------------------------------------------------------------------------------------- */
+/* --- nonces ----------------------------------------------------------------------------------- */
 
 struct nonce {
     int64_t run;
@@ -69,8 +68,7 @@ void reader_nonces_free(struct journal_reader *reader)
     }
 }
 
-/* --- steps
- * ---------------------------------------------------------------------------------------------------- */
+/* --- steps ------------------------------------------------------------------------------------ */
 
 struct step_visit {
     struct arena *arena;
@@ -79,64 +77,49 @@ struct step_visit {
     int64_t unknown_at_us;
 };
 
-static void visit_outcome(void *context, sqlite3_stmt *statement)
+static bool visit_outcome(void *context, sqlite3_stmt *statement)
 {
     struct step_visit *visit = context;
     struct journal_entry outcome;
     if (!row_read(statement, 0, &outcome))
-        return;
+        return true;
     visit->step->has_outcome = true;
     visit->step->outcome = page_copy(visit->arena, &outcome);
+    return true;
 }
 
-static void visit_unknowns(void *context, sqlite3_stmt *statement)
+static bool visit_unknowns(void *context, sqlite3_stmt *statement)
 {
     struct step_visit *visit = context;
     visit->unknowns = sqlite3_column_int(statement, 0);
     visit->unknown_at_us = sqlite3_column_int64(statement, 1);
+    return true;
 }
 
-static void visit_has_body(void *context, sqlite3_stmt *statement)
+static bool visit_has_body(void *context, sqlite3_stmt *statement)
 {
     struct step_visit *visit = context;
-    visit->step->has_body = sqlite3_column_int(statement, 0) != 0;
+    (void)statement;
+    visit->step->has_body = true;
+    return true;
 }
 
 static int read_outcome(struct journal_reader *reader, struct step_visit *visit, struct error **err)
 {
-    const struct journal_entry *intent = &visit->step->intent;
-    struct query query = QUERY_INIT;
-    query_add_number(&query, "SELECT " ROW_COLUMNS("") " FROM entry WHERE step = ", intent->seq);
-    /* Word by word the predicate of the partial index. */
-    query_add(&query, " AND (kind = 'applied' OR kind = 'rejected' OR kind = 'overtaken' OR kind = 'not_sent'"
-                      " OR kind = 'absent')");
-    query_add_number(&query, " AND seq <= ", reader->meta.head_seq);
-    int result = query_run(reader, &query, visit_outcome, visit, err);
-    query_done(&query);
-    return result;
+    const int64_t numbers[] = {visit->step->intent.seq, reader->meta.head_seq};
+    return kept_run(reader, READER_OUTCOME, numbers, ARRAY_SIZE(numbers), visit_outcome, visit, err);
 }
 
 static int read_unknowns(struct journal_reader *reader, struct step_visit *visit, struct error **err)
 {
     const struct journal_entry *intent = &visit->step->intent;
-    struct query query = QUERY_INIT;
-    query_add_number(&query, "SELECT count(*), max(at_us) FROM entry WHERE operation = ", intent->operation);
-    query_add_number(&query, " AND kind = 'unknown' AND +step = ", intent->seq);
-    query_add_number(&query, " AND seq > ", intent->seq);
-    query_add_number(&query, " AND seq <= ", reader->meta.head_seq);
-    int result = query_run(reader, &query, visit_unknowns, visit, err);
-    query_done(&query);
-    return result;
+    const int64_t numbers[] = {intent->operation, intent->seq, reader->meta.head_seq};
+    return kept_run(reader, READER_UNKNOWNS, numbers, ARRAY_SIZE(numbers), visit_unknowns, visit, err);
 }
 
 static int read_has_body(struct journal_reader *reader, struct step_visit *visit, struct error **err)
 {
-    struct query query = QUERY_INIT;
-    query_add_number(&query, "SELECT EXISTS (SELECT 1 FROM body WHERE step = ", visit->step->intent.seq);
-    query_add(&query, ")");
-    int result = query_run(reader, &query, visit_has_body, visit, err);
-    query_done(&query);
-    return result;
+    return kept_run(reader, READER_HAS_BODY, &visit->step->intent.seq, 1, visit_has_body, visit, err);
 }
 
 static int complete(struct journal_reader *reader, struct arena *arena, struct journal_step_record *step,
@@ -166,22 +149,35 @@ static int complete(struct journal_reader *reader, struct arena *arena, struct j
     return 0;
 }
 
-/* Completes the page, then hands it out: no statement is open while a callback runs. */
+/* In the transaction that the page was read in; ended here. The steps are the caller's. */
+static int complete_page(struct journal_reader *reader, struct page *page, struct journal_step_record **ret,
+                         struct error **err)
+{
+    struct journal_step_record *steps = xcalloc(page->count + 1, sizeof(*steps));
+    int result = 0;
+    for (size_t i = 0; result == 0 && i < page->count; i++) {
+        steps[i].intent = page->entries[i];
+        result = complete(reader, &page->arena, &steps[i], err);
+    }
+    reader_end(reader);
+    if (result == 0)
+        *ret = steps;
+    else
+        free(steps);
+    return result;
+}
+
+/* No statement and no transaction is open while a callback runs. */
 static int hand_out(struct journal_reader *reader, struct page *page, journal_step_each *each, void *context,
                     bool *ret_more, struct error **err)
 {
-    CLEANUP_FREE struct journal_step_record *steps = xcalloc(page->count + 1, sizeof(*steps));
-    for (size_t i = 0; i < page->count; i++) {
-        steps[i].intent = page->entries[i];
-        int result = complete(reader, &page->arena, &steps[i], err);
-        if (result < 0)
-            return result;
-    }
-    bool more = page->count > 0;
+    CLEANUP_FREE struct journal_step_record *steps = NULL;
+    int result = complete_page(reader, page, &steps, err);
+    bool more = result == 0 && page->count > 0;
     for (size_t i = 0; more && i < page->count; i++)
         more = each(context, &steps[i]);
     *ret_more = more;
-    return 0;
+    return result;
 }
 
 int journal_read_steps(struct journal_reader *reader, const struct journal_step_filter *filter,
@@ -206,10 +202,13 @@ int journal_read_steps(struct journal_reader *reader, const struct journal_step_
     if (result == 0)
         cursor.action = filter->action;
     while (result == 0 && more) {
-        result = entry_cursor_next(reader, &cursor, &page, err);
+        result = reader_begin(reader, err);
+        if (result == 0)
+            result = entry_cursor_next(reader, &cursor, &page, err);
         if (result == 0)
             result = hand_out(reader, &page, each, context, &more, err);
     }
+    reader_end(reader);
     page_done(&page);
     return result;
 }
@@ -236,12 +235,15 @@ int journal_read_open_steps(struct journal_reader *reader, journal_step_each *ea
     bool more = true;
     int result = 0;
     while (result == 0 && more) {
-        result = read_open_page(reader, after, &page, err);
+        result = reader_begin(reader, err);
+        if (result == 0)
+            result = read_open_page(reader, after, &page, err);
         if (result == 0 && page.count > 0)
             after = page.entries[page.count - 1].seq;
         if (result == 0)
             result = hand_out(reader, &page, each, context, &more, err);
     }
+    reader_end(reader);
     page_done(&page);
     return result;
 }

@@ -10,15 +10,7 @@ struct wait_visit {
     bool is_open; /* in open_wait */
 };
 
-static cJSON *detail_of(const struct journal_entry *entry)
-{
-    cJSON *tree = NULL;
-    if (!entry->detail || json_parse(entry->detail, strlen(entry->detail), &tree, NULL) < 0)
-        return NULL;
-    return tree;
-}
-
-static void visit_open(void *context, sqlite3_stmt *statement)
+static bool visit_open(void *context, sqlite3_stmt *statement)
 {
     struct wait_visit *visit = context;
     struct journal_wait_record *wait = visit->wait;
@@ -27,85 +19,78 @@ static void visit_open(void *context, sqlite3_stmt *statement)
     wait->spent_us = sqlite3_column_int64(statement, 0);
     if (!wait->held)
         wait->spent_us += MAX((int64_t)0, visit->head_mono_us - sqlite3_column_int64(statement, 1));
+    return true;
 }
 
-static void visit_end(void *context, sqlite3_stmt *statement)
+static bool visit_end(void *context, sqlite3_stmt *statement)
 {
     struct wait_visit *visit = context;
     struct journal_wait_record *wait = visit->wait;
     struct journal_entry end;
-    if (wait->has_end || !row_read(statement, 0, &end))
-        return;
-    CLEANUP_JSON cJSON *detail = detail_of(&end);
-    if (json_int64_or(detail, "wait", 0) != wait->begin.seq)
-        return;
+    if (!row_read(statement, 0, &end) || reader_detail_number(end.detail, "wait") != wait->begin.seq)
+        return true;
+    CLEANUP_JSON cJSON *detail = NULL;
+    if (json_parse(end.detail, strlen(end.detail), &detail, NULL) < 0)
+        detail = NULL;
     wait->has_end = true;
     wait->end = page_copy(visit->arena, &end);
     wait->spent_us = json_int64_or(detail, "spent_us", 0);
     const char *outcome = json_str(detail, "outcome");
     wait->outcome = arena_copy_text(visit->arena, outcome ? outcome : "");
+    return false;
 }
 
-static int read_open(struct journal_reader *reader, struct wait_visit *visit, struct error **err)
-{
-    struct query query = QUERY_INIT;
-    query_add_number(&query,
-                     "SELECT spent_us, since_us FROM open_wait WHERE wait = ", visit->wait->begin.seq);
-    int result = query_run(reader, &query, visit_open, visit, err);
-    query_done(&query);
-    return result;
-}
-
-/* Its end is one of the rows of its operation; of a wait without one, a row of the same object. */
+/* Its end is one of the rows of its operation, or of those without one. */
 static int read_end(struct journal_reader *reader, struct wait_visit *visit, struct error **err)
 {
     const struct journal_entry *begin = &visit->wait->begin;
-    struct query query = QUERY_INIT;
-    query_add(&query, "SELECT " ROW_COLUMNS("") " FROM entry WHERE kind = 'wait_end'");
-    if (begin->operation)
-        query_add_number(&query, " AND operation = ", begin->operation);
-    query_add_number(&query, " AND seq > ", begin->seq);
-    query_add_number(&query, " AND seq <= ", reader->meta.head_seq);
-    query_add_text(&query, " AND +name = ", begin->name);
-    query_add_text(&query, " AND action = ", begin->action);
-    /* The first that fits is it: while a wait is open there is no other of its object and action. */
-    query_add_text(&query, " AND object = ", begin->object);
-    query_add_text(&query, " AND +namespace IS ", begin->namespace);
-    query_add(&query, " ORDER BY seq LIMIT 1");
-    int result = query_run(reader, &query, visit_end, visit, err);
-    query_done(&query);
-    return result;
+    const int64_t numbers[] = {begin->operation, begin->seq, reader->meta.head_seq};
+    return kept_run(reader, begin->operation ? READER_WAIT_ENDS : READER_FREE_WAIT_ENDS, numbers,
+                    ARRAY_SIZE(numbers), visit_end, visit, err);
 }
 
 static int complete(struct journal_reader *reader, struct arena *arena, struct journal_wait_record *wait,
                     struct error **err)
 {
-    CLEANUP_JSON cJSON *detail = detail_of(&wait->begin);
-    wait->budget_us = json_int64_or(detail, "budget_us", 0);
+    wait->budget_us = reader_detail_number(wait->begin.detail, "budget_us");
     struct wait_visit visit = {.arena = arena, .wait = wait, .head_mono_us = reader->head_mono_us};
-    int result = read_open(reader, &visit, err);
+    int result = kept_run(reader, READER_OPEN_WAIT, &wait->begin.seq, 1, visit_open, &visit, err);
     return result < 0 || visit.is_open ? result : read_end(reader, &visit, err);
 }
 
+/* In the transaction that the page was read in; ended here. The waits are the caller's. */
+static int complete_page(struct journal_reader *reader, struct page *page, struct journal_wait_record **ret,
+                         struct error **err)
+{
+    struct journal_wait_record *waits = xcalloc(page->count + 1, sizeof(*waits));
+    int result = 0;
+    for (size_t i = 0; result == 0 && i < page->count; i++) {
+        waits[i].begin = page->entries[i];
+        result = complete(reader, &page->arena, &waits[i], err);
+    }
+    reader_end(reader);
+    if (result == 0)
+        *ret = waits;
+    else
+        free(waits);
+    return result;
+}
+
+/* No statement and no transaction is open while a callback runs. */
 static int hand_out(struct journal_reader *reader, struct page *page,
                     const struct journal_wait_filter *filter, journal_wait_each *each, void *context,
                     int64_t *left, bool *ret_more, struct error **err)
 {
-    CLEANUP_FREE struct journal_wait_record *waits = xcalloc(page->count + 1, sizeof(*waits));
-    for (size_t i = 0; i < page->count; i++) {
-        waits[i].begin = page->entries[i];
-        int result = complete(reader, &page->arena, &waits[i], err);
-        if (result < 0)
-            return result;
-    }
-    bool more = page->count > 0;
+    CLEANUP_FREE struct journal_wait_record *waits = NULL;
+    int result = complete_page(reader, page, &waits, err);
+    bool more = result == 0 && page->count > 0;
     for (size_t i = 0; more && i < page->count; i++) {
         if (filter->open_only && waits[i].has_end)
             continue;
         more = each(context, &waits[i]) && --*left > 0;
     }
     *ret_more = more;
-    return 0;
+    return result;
 }
 
 int journal_read_waits(struct journal_reader *reader, const struct journal_wait_filter *filter,
@@ -126,10 +111,13 @@ int journal_read_waits(struct journal_reader *reader, const struct journal_wait_
     bool more = true;
     int result = entry_cursor_begin(reader, &entries, &cursor, err);
     while (result == 0 && more) {
-        result = entry_cursor_next(reader, &cursor, &page, err);
+        result = reader_begin(reader, err);
+        if (result == 0)
+            result = entry_cursor_next(reader, &cursor, &page, err);
         if (result == 0)
             result = hand_out(reader, &page, filter, each, context, &left, &more, err);
     }
+    reader_end(reader);
     page_done(&page);
     return result;
 }

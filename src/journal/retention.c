@@ -13,8 +13,7 @@ enum {
 };
 #define LOOK_EVERY_US (60 * US_PER_S)
 
-/* --- survey, on the worker
- * ------------------------------------------------------------------------------------ */
+/* --- survey, on the worker -------------------------------------------------------------------- */
 
 static int query(struct retention_job *job, const char *sql, int64_t first, int64_t second,
                  int64_t *ret_number, uint8_t *ret_hash)
@@ -97,8 +96,7 @@ static void run_slice(void *context)
                               &job->rows, &job->err);
 }
 
-/* --- on the loop
- * ---------------------------------------------------------------------------------------------- */
+/* --- on the loop ------------------------------------------------------------------------------ */
 
 static void rest(struct journal *journal, bool look_again);
 

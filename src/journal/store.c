@@ -16,8 +16,7 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
 #undef X
 };
 
-/* --- open
- * ----------------------------------------------------------------------------------------------------- */
+/* --- open ------------------------------------------------------------------------------------- */
 
 static int on_wal(void *context, sqlite3 *db, const char *database, int frames)
 {
@@ -146,8 +145,7 @@ void store_close(struct store *store, bool checkpoint)
     free(store);
 }
 
-/* --- commit
- * --------------------------------------------------------------------------------------------------- */
+/* --- commit ----------------------------------------------------------------------------------- */
 
 int store_run(struct store *store, enum store_statement statement, int expect_changes)
 {
@@ -230,8 +228,7 @@ int store_commit(struct store *store, struct batch *batch, struct error **err)
     return 0;
 }
 
-/* --- checkpoint, prune
- * ---------------------------------------------------------------------------------------- */
+/* --- checkpoint, prune ------------------------------------------------------------------------ */
 
 bool store_checkpoint_is_due(const struct store *store)
 {

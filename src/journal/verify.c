@@ -8,8 +8,7 @@
 
 enum { RESTARTS_MAX = 5, CATCH_UP_MAX = 100, CATCH_UP_ROWS = 4096 };
 
-/* --- findings
- * ------------------------------------------------------------------------------------------------- */
+/* --- findings --------------------------------------------------------------------------------- */
 
 static void add(struct journal_finding **list, size_t *count, int64_t seq, char *text)
 {
@@ -53,8 +52,7 @@ void journal_verify_result_done(struct journal_verify_result *result)
     free_list(&result->remarks, &result->remark_count);
 }
 
-/* --- what stands around the rows
- * ------------------------------------------------------------------------------ */
+/* --- what stands around the rows -------------------------------------------------------------- */
 
 /* The row at which a pass begins, and what must stand before it. */
 static void begin_pass(struct verifier *verifier)
@@ -129,8 +127,7 @@ static void remark_clock(struct verifier *verifier)
                       (long long)verifier->clock_back_count, verifier->clock_back_count == 1 ? "" : "s");
 }
 
-/* --- the run of it
- * -------------------------------------------------------------------------------------------- */
+/* --- the run of it ---------------------------------------------------------------------------- */
 
 static int refresh(struct verifier *verifier, struct error **err)
 {

@@ -105,23 +105,7 @@ static void drop(struct open_thing **things, struct open_thing *thing)
     thing_free(thing);
 }
 
-/* --- details
- * -------------------------------------------------------------------------------------------------- */
-
-/* The number at key in a row's detail. Ours begin with it: a look at the text saves a parse a row. */
-static int64_t detail_number(const char *detail, const char *key)
-{
-    size_t length = strlen(key);
-    if (!detail)
-        return 0;
-    if (detail[0] == '{' && detail[1] == '"' && strncmp(detail + 2, key, length) == 0 &&
-        detail[2 + length] == '"' && detail[3 + length] == ':')
-        return strtoll(detail + 4 + length, NULL, 10);
-    CLEANUP_JSON cJSON *tree = NULL;
-    if (json_parse(detail, strlen(detail), &tree, NULL) < 0)
-        return 0;
-    return json_int64_or(tree, key, 0);
-}
+/* --- details ---------------------------------------------------------------------------------- */
 
 static char *text_or_empty(const cJSON *tree, const char *key)
 {
@@ -129,8 +113,7 @@ static char *text_or_empty(const cJSON *tree, const char *key)
     return xstrdup(text ? text : "");
 }
 
-/* --- one row more
- * --------------------------------------------------------------------------------------------- */
+/* --- one row more ----------------------------------------------------------------------------- */
 
 /* What began before the history does is closed in it, or was never open: retention sees to that. */
 static bool is_before_history(const struct verifier *verifier, int64_t seq)
@@ -234,14 +217,14 @@ static void note_late(struct verifier *verifier, const struct journal_entry *ent
 static void open_wait(struct verifier *verifier, const struct journal_entry *entry)
 {
     struct open_thing *wait = add(&verifier->recomputed->waits, entry);
-    wait->budget_us = detail_number(entry->detail, "budget_us");
+    wait->budget_us = reader_detail_number(entry->detail, "budget_us");
     wait->since_us = entry->mono_us;
 }
 
 static void move_wait(struct verifier *verifier, const struct journal_entry *entry)
 {
     struct recomputed *recomputed = verifier->recomputed;
-    int64_t seq = detail_number(entry->detail, "wait");
+    int64_t seq = reader_detail_number(entry->detail, "wait");
     struct open_thing *wait = find(recomputed->waits, seq);
     if (!wait) {
         if (!is_before_history(verifier, seq))
@@ -318,8 +301,7 @@ void recomputed_add(struct verifier *verifier, const struct journal_entry *entry
     }
 }
 
-/* --- against the tables
- * --------------------------------------------------------------------------------------- */
+/* --- against the tables ----------------------------------------------------------------------- */
 
 static bool same_text(sqlite3_stmt *statement, int column, const char *text)
 {
@@ -338,10 +320,6 @@ struct row_visit {
     const struct open_thing *thing; /* that this row must equal; NULL: looked up by column 0 */
     int64_t rows;
 };
-
-static const char operation_columns[] =
-    "SELECT id, kind, object, namespace, name, come_from, go_to, begun_us, ended_us,"
-    " outcome, steps, attempts FROM operation";
 
 static bool same_operation(sqlite3_stmt *statement, const struct open_thing *operation)
 {
@@ -368,6 +346,12 @@ static void visit_operation(void *context, sqlite3_stmt *statement)
                     (long long)seq);
 }
 
+static bool visit_ended(void *context, sqlite3_stmt *statement)
+{
+    visit_operation(context, statement);
+    return true;
+}
+
 static void visit_number(void *context, sqlite3_stmt *statement)
 {
     *(int64_t *)context = sqlite3_column_int64(statement, 0);
@@ -385,11 +369,7 @@ static int read_number(struct verifier *verifier, const char *sql, int64_t *ret,
 static int check_one_ended(struct verifier *verifier, const struct open_thing *operation, struct error **err)
 {
     struct row_visit visit = {.verifier = verifier, .thing = operation};
-    struct query query = QUERY_INIT;
-    query_add(&query, operation_columns);
-    query_add_number(&query, " WHERE id = ", operation->seq);
-    int result = query_run(verifier->reader, &query, visit_operation, &visit, err);
-    query_done(&query);
+    int result = kept_run(verifier->reader, READER_OPERATION, &operation->seq, 1, visit_ended, &visit, err);
     if (result < 0 || visit.rows == 1)
         return result;
     /* Retention may have taken it since. */
@@ -463,9 +443,9 @@ static int check_table(struct verifier *verifier, const char *sql, query_visit *
 int recomputed_check_open(struct verifier *verifier, struct error **err)
 {
     const struct recomputed *recomputed = verifier->recomputed;
-    CLEANUP_FREE char *open_operations = xasprintf("%s WHERE ended_us IS NULL", operation_columns);
-    int result = check_table(verifier, open_operations, visit_operation, HASH_COUNT(recomputed->operations),
-                             "open operations", err);
+    int result =
+        check_table(verifier, "SELECT " READER_OPERATION_COLUMNS " FROM operation WHERE ended_us IS NULL",
+                    visit_operation, HASH_COUNT(recomputed->operations), "open operations", err);
     if (result == 0)
         result = check_table(
             verifier, "SELECT step, object, namespace, name, blocks, unknowns, last_at_us FROM open_step",

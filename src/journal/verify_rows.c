@@ -121,8 +121,7 @@ static void visit_row(void *context, sqlite3_stmt *statement)
     check_row(verifier, &entry);
 }
 
-/* --- bodies
- * --------------------------------------------------------------------------------------------------- */
+/* --- bodies ----------------------------------------------------------------------------------- */
 
 struct body_visit {
     struct chunk *chunk;
@@ -167,8 +166,7 @@ static int check_bodies(struct chunk *chunk, int64_t after, struct error **err)
     return result;
 }
 
-/* --- chunks
- * --------------------------------------------------------------------------------------------------- */
+/* --- chunks ----------------------------------------------------------------------------------- */
 
 static int check_chunk(struct chunk *chunk, int64_t through, struct error **err)
 {

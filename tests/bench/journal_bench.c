@@ -57,8 +57,7 @@ static void remove_journal(const char *path)
     (void)unlink(name);
 }
 
-/* --- the journal
- * ---------------------------------------------------------------------------------------------- */
+/* --- the journal ------------------------------------------------------------------------------ */
 
 struct writing {
     struct env *env;
@@ -162,8 +161,7 @@ static double write_journal(struct writing *writing, const char *path, int64_t e
     return now_s() - begin;
 }
 
-/* --- plain SQLite
- * --------------------------------------------------------------------------------------------- */
+/* --- plain SQLite ----------------------------------------------------------------------------- */
 
 /* The same rows in the same tables, by a program that only groups its commits: without secondary indexes,
  * triggers and hashes, without the loop. */
@@ -339,8 +337,7 @@ static void close_plain(struct plain *plain)
     sqlite3_close(plain->db);
 }
 
-/* --- figures
- * -------------------------------------------------------------------------------------------------- */
+/* --- figures ---------------------------------------------------------------------------------- */
 
 static int by_size(const void *a, const void *b)
 {

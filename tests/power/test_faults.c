@@ -17,8 +17,7 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 
-/* --- allocations
- * ---------------------------------------------------------------------------------------------- */
+/* --- allocations ------------------------------------------------------------------------------ */
 
 static sqlite3_mem_methods under_memory;
 static int64_t allocations;
@@ -57,8 +56,7 @@ static void wrap_allocations(void)
     assert_int_equal(sqlite3_config(SQLITE_CONFIG_MALLOC, &methods), SQLITE_OK);
 }
 
-/* --- one life
- * ------------------------------------------------------------------------------------------------- */
+/* --- one life --------------------------------------------------------------------------------- */
 
 struct acknowledged {
     struct journal_fixture *fixture;

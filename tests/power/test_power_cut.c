@@ -15,7 +15,17 @@
 #include <cmocka.h>
 #include <sys/stat.h>
 
-enum { SEEDS = 2, CUTS_MAX = 4000 };
+/* Sanitizers look for other things, and are ten times slower. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(SANITIZED)
+enum { SEEDS = 1, LIFE_CUTS = 40, LONG_LIFE_CUTS = 30, FAT_LIFE_CUTS = 6 };
+#else
+enum { SEEDS = 2, LIFE_CUTS = 4000, LONG_LIFE_CUTS = 300, FAT_LIFE_CUTS = 100 };
+#endif
 
 /* What the journal has said to be durable: what a gateway would have acted on. */
 struct acknowledged {
@@ -219,19 +229,19 @@ static void cut_at_each_call(void (*life_of)(struct journal_fixture *), int cuts
 static void a_cut_at_any_call_loses_nothing_that_was_acknowledged(void **state)
 {
     (void)state;
-    cut_at_each_call(life, CUTS_MAX, SEEDS);
+    cut_at_each_call(life, LIFE_CUTS, SEEDS);
 }
 
 static void a_cut_while_retention_works_loses_nothing_either(void **state)
 {
     (void)state;
-    cut_at_each_call(long_life, 300, 1);
+    cut_at_each_call(long_life, LONG_LIFE_CUTS, 1);
 }
 
 static void a_cut_around_checkpoints_loses_nothing_either(void **state)
 {
     (void)state;
-    cut_at_each_call(fat_life, 100, 1);
+    cut_at_each_call(fat_life, FAT_LIFE_CUTS, 1);
 }
 
 /* So the test can fail: on a disk that lies about its syncs it must. */

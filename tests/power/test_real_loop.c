@@ -57,8 +57,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* --- frozen
- * --------------------------------------------------------------------------------------------------- */
+/* --- frozen ----------------------------------------------------------------------------------- */
 
 static void tick(void *context)
 {
@@ -119,8 +118,7 @@ static void a_stop_during_a_slow_commit_waits_for_it(void **state)
         "start,in flight,pending,stopped");
 }
 
-/* --- an export that nobody reads
- * ------------------------------------------------------------------------------ */
+/* --- an export that nobody reads -------------------------------------------------------------- */
 
 enum { ROWS = 25000, ROWS_A_COMMIT = 8, WAL_BYTES_MAX = 32 << 20 };
 
