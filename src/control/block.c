@@ -121,7 +121,8 @@ void flight_block_ended(struct flight *blocked, enum journal_kind kind)
     }
     /* absent, overtaken: something else moved the object, perhaps the step itself. rejected, not_sent:
      * nothing moved; the plans are asked again. */
-    blocked->parked = kind == JOURNAL_REJECTED;
+    if (kind == JOURNAL_REJECTED)
+        flight_park(blocked);
     blocked->block_wanted = false;
     flight_read(blocked, kube_backoff_us(blocked->gateway->options.env, (unsigned)blocked->unknowns, -1));
 }

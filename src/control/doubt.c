@@ -14,7 +14,7 @@ static void reread(void *context)
     struct flight *flight = context;
     flight->timer = NULL;
     if (env_boot_us(flight->gateway->options.env) - flight->open_since_boot_us >= PARK_AFTER_US)
-        flight->parked = true;
+        flight_park(flight);
     flight_read(flight, 0);
 }
 
@@ -142,7 +142,7 @@ static void read_done(void *context, const struct kube_answer *answer)
     }
     flight->reads_failed++;
     if (flight->reads_failed >= PARK_AFTER_READS) {
-        flight->parked = true;
+        flight_park(flight);
         gateway_note_decided(flight->gateway, flight);
     }
     flight_read(flight, kube_backoff_us(flight->gateway->options.env, flight->reads_failed - 1,

@@ -46,6 +46,7 @@ static bool may_leave(void *context)
         return false;
     ENSURE(flight->state == FLIGHT_SENT && !flight->left);
     flight->left = true;
+    flight->attempt_is_open = true;
     flight->left_boot_us = env_boot_us(options->env);
     flight->gateway->metrics.sent++;
     pass_answer_edge(flight);
@@ -197,27 +198,47 @@ void flight_send_when_durable(struct flight *flight, int64_t seq)
     journal_when_durable(flight->gateway->options.journal, seq, is_durable, flight);
 }
 
+int flight_newest_attempt(const struct flight *flight)
+{
+    return flight->attempt_is_open ? flight->unknowns + 1 : MAX(flight->unknowns, 1);
+}
+
+void flight_close_attempt(struct flight *flight)
+{
+    if (!flight->attempt_is_open)
+        return;
+    struct journal *journal = flight->gateway->options.journal;
+    const char *summary = flight->last_summary;
+    CLEANUP_FREE char *audit_id = xasprintf("neo-%s-%d", flight->key, flight->unknowns + 1);
+    flight->newest_seq =
+        journal_append(journal, &(struct journal_entry){.kind = JOURNAL_UNKNOWN,
+                                                        .operation = flight->operation,
+                                                        .step = flight->step,
+                                                        .attempt = flight->unknowns + 1,
+                                                        .http = flight->last_http,
+                                                        .audit_id = audit_id,
+                                                        .reason = summary && *summary ? summary : NULL});
+    flight->unknowns++;
+    flight->attempt_is_open = false;
+    journal_commit_soon(journal);
+}
+
+void flight_park(struct flight *flight)
+{
+    flight->parked = true;
+    flight_close_attempt(flight);
+}
+
 void flight_send_again(struct flight *flight)
 {
     struct gateway *gateway = flight->gateway;
     PRE(flight->state == FLIGHT_OPEN && flight->body);
     env_timer_cancel(gateway->options.env, &flight->timer);
-    CLEANUP_FREE char *audit_id = xasprintf("neo-%s-%d", flight->key, flight->unknowns + 1);
-    int64_t seq = journal_append(
-        gateway->options.journal,
-        &(struct journal_entry){.kind = JOURNAL_UNKNOWN,
-                                .operation = flight->operation,
-                                .step = flight->step,
-                                .attempt = flight->unknowns + 1,
-                                .http = flight->last_http,
-                                .audit_id = audit_id,
-                                .reason = flight->last_summary && *flight->last_summary ? flight->last_summary
-                                                                                        : NULL});
-    flight->unknowns++;
+    flight_close_attempt(flight);
     flight->block_wanted = false;
     flight->parked = false;
     flight->state = FLIGHT_UNKNOWN;
     gateway->metrics.resent++;
-    flight_send_when_durable(flight, seq);
+    flight_send_when_durable(flight, flight->newest_seq);
     journal_commit(gateway->options.journal);
 }

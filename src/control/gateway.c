@@ -247,6 +247,7 @@ void flight_append_intent(struct flight *flight, const struct step_request *requ
                                                       .detail = detail},
                               flight->body, strlen(flight->body), info->keep_body);
     ENSURE(flight->step == seq);
+    flight->newest_seq = seq;
     flight->state = FLIGHT_INTENT;
     flight->gateway->metrics.submitted++;
     CRASH_POINT(flight->gateway->options.env, "intent-commit", info->text);
@@ -468,12 +469,13 @@ static void append_outcome(struct flight *flight, enum journal_kind kind, int ht
 {
     struct journal *journal = flight->gateway->options.journal;
     const char *version = json_path_str(object, "metadata", "resourceVersion", NULL);
-    CLEANUP_FREE char *audit_id = xasprintf("neo-%s-%d", flight->key, flight->unknowns + 1);
+    int attempt = flight_newest_attempt(flight);
+    CLEANUP_FREE char *audit_id = xasprintf("neo-%s-%d", flight->key, attempt);
     int64_t seq = journal_append(
         journal, &(struct journal_entry){.kind = kind,
                                          .operation = flight->operation,
                                          .step = flight->step,
-                                         .attempt = flight->unknowns + 1,
+                                         .attempt = attempt,
                                          .uid = json_path_str(object, "metadata", "uid", NULL),
                                          .version = preconditions_version_is_real(version) ? version : NULL,
                                          .http = http,

@@ -65,6 +65,8 @@ struct flight {
     bool lowers_availability;
 
     int unknowns;          /* `unknown` entries; the attempt under way is this + 1 */
+    bool attempt_is_open;  /* that attempt may have left, and no `unknown` entry closes it yet */
+    int64_t newest_seq;    /* its intent, or its newest `unknown` entry */
     bool under_way;        /* counted as such: from its intent to the answer */
     bool left;             /* the attempt under way may have left */
     bool unanswered;       /* some attempt may have left and nobody knows what became of it */
@@ -178,7 +180,13 @@ void gateway_drop_pending_end(struct gateway *gateway, struct pending_end *end);
 /* flight.c */
 /* Once its intent (or the `unknown` of its last attempt) is durable: sends it. */
 void flight_send_when_durable(struct flight *flight, int64_t seq);
-/* Closes the last attempt by an `unknown` entry, then sends the same bytes again. */
+/* Closes the attempt that may have left by an `unknown` entry; nothing when that was done. */
+void flight_close_attempt(struct flight *flight);
+/* The number of the newest attempt that may have left. */
+int flight_newest_attempt(const struct flight *flight);
+/* It cannot be decided for now: shown by metric, and in the journal as what it is. */
+void flight_park(struct flight *flight);
+/* Closes the last attempt, then sends the same bytes again. */
 void flight_send_again(struct flight *flight);
 
 /* doubt.c */

@@ -92,6 +92,8 @@ static struct flight *flight_of_copy(struct gateway *gateway, const struct open_
     flight->uid = xstrdup_or_null(copy->uid);
     flight->version = xstrdup_or_null(copy->version);
     flight->unknowns = copy->unknowns;
+    flight->attempt_is_open = true;
+    flight->newest_seq = copy->seq;
     flight->recovered = true;
     flight->unanswered = true;
     flight->in_doubt = true;

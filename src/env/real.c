@@ -11,6 +11,15 @@
  * every transaction (measured: 36,000 brk calls for 40,000 entries, three times slower). */
 enum { TRIM_THRESHOLD_BYTES = 8 << 20 };
 
+/* A long list, or a thousand steps at once, leave free pages all over the heap: they go back so often. */
+enum { TRIM_EVERY_MS = 10000 };
+
+static void on_trim(uv_timer_t *timer)
+{
+    (void)timer;
+    (void)malloc_trim(0);
+}
+
 static int64_t clock_us(clockid_t clock)
 {
     struct timespec now;
@@ -192,6 +201,7 @@ static void free_real(struct env *env)
     while (real->timers)
         forget_timer(real->timers); // NOLINT(clang-analyzer-unix.Malloc)
     uv_close((uv_handle_t *)&real->idle, NULL);
+    uv_close((uv_handle_t *)&real->trim, NULL);
     for (size_t i = 0; i < ARRAY_SIZE(real->signals); i++)
         uv_close((uv_handle_t *)&real->signals[i], NULL);
     while (uv_loop_close(&real->loop) == UV_EBUSY)
@@ -231,6 +241,9 @@ struct env *env_real_make(void)
     ENSURE(uv_loop_init(&real->loop) == 0);
     ENSURE(uv_idle_init(&real->loop, &real->idle) == 0);
     real->idle.data = real;
+    ENSURE(uv_timer_init(&real->loop, &real->trim) == 0);
+    ENSURE(uv_timer_start(&real->trim, on_trim, TRIM_EVERY_MS, TRIM_EVERY_MS) == 0);
+    uv_unref((uv_handle_t *)&real->trim);
     for (size_t i = 0; i < ARRAY_SIZE(real->signals); i++) {
         ENSURE(uv_signal_init(&real->loop, &real->signals[i]) == 0);
         real->signals[i].data = real;

@@ -32,6 +32,7 @@ struct real {
     uv_loop_t loop;
     bool stopped;
     uv_idle_t idle;              /* runs while there are immediate timers */
+    uv_timer_t trim;             /* gives back what a burst has left */
     struct env_timer *immediate; /* fire in the next turn, in the order given */
     uint64_t turn;
     struct env_timer *timers;

@@ -275,11 +275,28 @@ void controller_refresh(struct controller *controller, enum kube_resource resour
 
 /* --- leading and recovering ----------------------------------------------------------------------------- */
 
+/* A set that has something open in the journal gets its turn, also when it is gone: that ends it. */
+static void wake_set(struct controller *controller, const char *namespace, const char *name)
+{
+    if (controller->options.namespace && !str_equal(controller->options.namespace, namespace))
+        return; /* not ours to look at */
+    struct set_group *group = store_need_group(controller->store, namespace, name);
+    (void)controller_turn_of(group);
+    loop_wake(controller->loop, group->key);
+}
+
+static void wake_operation(void *context, const struct journal_open_operation *operation)
+{
+    if (str_equal(operation->object, "NeoSet"))
+        wake_set(context, operation->namespace, operation->name);
+}
+
 static void recovered(void *context)
 {
     struct controller *controller = context;
     controller->recovered = true;
     controller_report(controller, REPORT_DEBUG, NULL, "every step of earlier runs was looked at");
+    journal_open_operations_each(controller->journal, wake_operation, controller);
     controller_wake_all(controller);
     controller_check_once(controller);
 }
@@ -423,11 +440,8 @@ static void health_changed(void *context)
 
 static void gateway_wakes(void *context, enum kube_resource resource, const char *namespace, const char *name)
 {
-    struct controller *controller = context;
-    if (resource != KUBE_NEOSET)
-        return;
-    CLEANUP_FREE char *key = xasprintf("%s/%s", namespace ? namespace : "", name);
-    loop_wake(controller->loop, key);
+    if (resource == KUBE_NEOSET)
+        wake_set(context, namespace, name);
 }
 
 static bool gateway_has_room(void *context)

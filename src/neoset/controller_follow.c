@@ -133,6 +133,14 @@ static bool judges_template(const struct kube_answer *answer)
            (answer->http == 400 || answer->http == 403 || answer->http == 422);
 }
 
+/* A name that is taken was looked at after the template was found good; so was a quota: an update in place
+ * makes no pod more. */
+static bool accepts_template(const struct kube_answer *answer)
+{
+    return answer->outcome == KUBE_OK || answer->http == 409 ||
+           (answer->http == 403 && strstr(answer->message, "exceeded quota"));
+}
+
 static void probe_answered(void *context, const struct kube_answer *answer)
 {
     struct asked *asked = context;
@@ -142,8 +150,7 @@ static void probe_answered(void *context, const struct kube_answer *answer)
         struct turn *turn = group->turn;
         int64_t now_us = env_boot_us(controller->env);
         turn->probe_under_way = false;
-        /* A name that is taken was looked at after the template was found good. */
-        bool accepted = answer->outcome == KUBE_OK || answer->http == 409;
+        bool accepted = accepts_template(answer);
         if (accepted || judges_template(answer)) {
             turn->probe_failures = 0;
             neoset_note_probe(group->memory, asked->revision, accepted, accepted ? NULL : answer->summary,
@@ -491,6 +498,7 @@ void turn_free(struct turn *turn)
     for (size_t i = 0; i < turn->said_count; i++)
         free(turn->said[i]);
     free(turn->said);
+    free(turn->set_uid);
     free(turn->status_sent);
     free(turn->status_phase);
     free(turn->message);

@@ -61,6 +61,7 @@ struct known_wait {
 
 /* What turns remember of one set. */
 struct turn {
+    char *set_uid; /* of the set that the rest is about */
     bool looked_for_waits;
     bool told_went_back;
     int refreshing; /* GETs whose answer the next turn needs */

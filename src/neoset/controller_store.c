@@ -34,7 +34,7 @@ struct set_group *store_find_group(const struct store *store, const char *namesp
     return store_find_key(store, key);
 }
 
-static struct set_group *need_group(struct store *store, const char *namespace, const char *name)
+struct set_group *store_need_group(struct store *store, const char *namespace, const char *name)
 {
     struct set_group *group = store_find_group(store, namespace, name);
     if (group)
@@ -79,7 +79,7 @@ static void take_set(struct store *store, const cJSON *object, uint32_t mark, in
     struct neoset_fact *fact = neoset_fact_make(store->pool, object);
     if (!fact)
         return;
-    struct set_group *group = need_group(store, fact->namespace, fact->name);
+    struct set_group *group = store_need_group(store, fact->namespace, fact->name);
     group->set_mark = mark;
     if (group->set && is_older(fact->version, group->set->version)) {
         neoset_fact_free(fact);
@@ -174,7 +174,7 @@ static struct set_group *group_of_pod(struct store *store, const char *namespace
     if (!name || !neoset_split_pod_name(name, &length, ret_ordinal))
         return NULL;
     CLEANUP_FREE char *set_name = xstrndup(name, length);
-    return make ? need_group(store, namespace, set_name) : store_find_group(store, namespace, set_name);
+    return make ? store_need_group(store, namespace, set_name) : store_find_group(store, namespace, set_name);
 }
 
 static void take_pod(struct store *store, const cJSON *object, uint32_t mark, int64_t wall_us,

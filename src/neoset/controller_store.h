@@ -80,6 +80,8 @@ void store_free(struct store *store);
 /* NULL: nothing is known under this name. */
 struct set_group *store_find_group(const struct store *store, const char *namespace, const char *name);
 struct set_group *store_find_key(const struct store *store, const char *key);
+/* The same; made when it is not there. */
+struct set_group *store_need_group(struct store *store, const char *namespace, const char *name);
 /* Frees a group that neither a set, nor a pod, nor a turn uses any more. */
 void store_drop_if_empty(struct store *store, struct set_group *group);
 const struct claim_fact *store_find_claim(const struct store *store, const char *namespace, const char *name);

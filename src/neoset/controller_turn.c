@@ -120,7 +120,11 @@ static void submit_step(struct controller *controller, struct set_group *group,
     CLEANUP_FREE char *fingerprint = xstrdup_or_null(step->fingerprint);
     CLEANUP_FREE char *reason = xstrdup(step->reason ? step->reason : step->name);
     struct step_request kept = {.resource = step->resource, .name = name, .fingerprint = fingerprint};
-    if (gateway_submit(controller->gateway, step, controller_step_done, controller) < 0)
+    bool is_busy = gateway_is_busy(controller->gateway);
+    int result = gateway_submit(controller->gateway, step, controller_step_done, controller);
+    if (result == -ERROR_REFUSED && is_busy)
+        loop_wake(controller->loop, group->key); /* planned anew when there is room */
+    if (result < 0)
         return; /* asked again when something changed */
     CLEANUP_FREE char *object = kube_object_ref_text(KUBE_NEOSET, group->namespace, group->name);
     controller_report(controller, REPORT_INFO, object, "%s", reason);
@@ -155,6 +159,12 @@ static void handle_set(struct controller *controller, struct set_group *group)
     struct turn *turn = controller_turn_of(group);
     if (turn->refreshing > 0)
         return; /* its answer wakes us */
+    if (!str_equal(turn->set_uid, group->set->uid)) {
+        /* Another set of the name: what was written to the one before does not count. */
+        str_replace(&turn->set_uid, group->set->uid);
+        str_replace(&turn->status_sent, NULL);
+        str_replace(&turn->status_phase, NULL);
+    }
     struct neoset_decision decision = {0};
     plan(controller, group, &decision);
     size_t step_count = decision.step_count;
