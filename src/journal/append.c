@@ -8,6 +8,7 @@ enum {
     REASON_BYTES_MAX = 4 << 10, /* cut, not refused: words */
     DETAIL_BYTES_MAX = 4 << 20,
     BODY_BYTES_MAX = 16 << 20,
+    DEAD_BYTES_MAX = 4 << 20,
     PENDING_BYTES_MAX = 256 << 20, /* what may wait in memory for a disk that does not answer */
 };
 #define CHECKPOINT_EVERY_US (24 * 3600 * US_PER_S)
@@ -97,6 +98,9 @@ struct batch_row *journal_append_row_at(struct journal *journal, const struct jo
         full.step = full.seq;
     check(&full);
     journal->last_seq = full.seq;
+    /* Nothing of it will ever be written: the process is about to end. */
+    if (journal->is_dead && batch_bytes(journal->pending) > DEAD_BYTES_MAX)
+        batch_clear(journal->pending);
     struct batch_row *row = batch_add(journal->pending, &full);
     if (batch_bytes(journal->pending) > PENDING_BYTES_MAX && !journal->is_dead)
         health_set_dead(journal, "journal %s: more than %d MiB wait for the disk", journal->place.path,

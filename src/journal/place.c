@@ -194,6 +194,34 @@ int place_check_header(struct place *place, struct error **err)
     return 0;
 }
 
+static const char *path_of(const struct place *place, int file)
+{
+    const char *const paths[PLACE_FILES] = {place->path, place->wal_path, place->lock_path};
+    return paths[file];
+}
+
+struct place_files place_look(const struct place *place)
+{
+    struct place_files look = {0};
+    for (int i = 0; i < PLACE_FILES; i++) {
+        struct stat status;
+        if (stat(path_of(place, i), &status) != 0)
+            continue;
+        look.files[i].device = status.st_dev;
+        look.files[i].inode = status.st_ino;
+    }
+    return look;
+}
+
+const char *place_changed(const struct place *place, const struct place_files *before)
+{
+    struct place_files now = place_look(place);
+    for (int i = 0; i < PLACE_FILES; i++)
+        if (now.files[i].inode != before->files[i].inode || now.files[i].device != before->files[i].device)
+            return path_of(place, i);
+    return NULL;
+}
+
 void place_done(struct place *place)
 {
     cleanup_close_fd(&place->fd);

@@ -30,4 +30,16 @@ const char *place_unsafe_file_system(long type);
 /* Refuses what is no SQLite file or another application's, without opening it as a database. Makes mode 0600
  * of a laxer one. for_writing only. */
 int place_check_header(struct place *place, struct error **err);
+/* Which files lie under our names now: compared before each commit, since an open file can be moved or
+ * removed without a word. */
+enum { PLACE_FILES = 3 };
+struct place_files {
+    struct {
+        uint64_t device;
+        uint64_t inode;   /* 0: none */
+    } files[PLACE_FILES]; /* the journal, its -wal, its lock */
+};
+struct place_files place_look(const struct place *place);
+/* NULL: they are the same; else the path of one that is not. */
+const char *place_changed(const struct place *place, const struct place_files *before);
 void place_done(struct place *place);

@@ -210,9 +210,22 @@ static int fail(struct store *store, int code, const char *what, struct error **
     return result;
 }
 
+/* What is written to a file that has lost its name is lost with it. */
+static int check_files(const struct store *store, struct error **err)
+{
+    const char *changed = store->has_files ? place_changed(store->place, &store->files) : NULL;
+    if (!changed)
+        return 0;
+    return error_set(err, ERROR_GONE, "journal %s: %s was moved, removed or replaced while it was in use",
+                     store->place->path, changed);
+}
+
 int store_commit(struct store *store, struct batch *batch, struct error **err)
 {
     PRE(batch_count(batch) > 0);
+    int result = check_files(store, err);
+    if (result < 0)
+        return result;
     int code = store_run(store, STORE_BEGIN, -1);
     if (code != SQLITE_OK)
         return fail(store, code, "begin", err);
@@ -225,6 +238,9 @@ int store_commit(struct store *store, struct batch *batch, struct error **err)
     const struct batch_row *last = batch_row(batch, batch_count(batch) - 1);
     store->tip_seq = last->entry.seq;
     memcpy(store->tip_hash, last->hash, SHA256_SIZE);
+    if (!store->has_files)
+        store->files = place_look(store->place);
+    store->has_files = true;
     return 0;
 }
 

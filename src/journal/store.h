@@ -63,6 +63,8 @@ struct store {
     sqlite3_stmt *statements[STORE_STATEMENT_COUNT];
     int64_t tip_seq; /* newest durable entry */
     uint8_t tip_hash[SHA256_SIZE];
+    struct place_files files; /* as they were after the first commit */
+    bool has_files;
     int wal_frames;    /* in the WAL after the newest commit */
     int checkpoint_at; /* frames at which the next checkpoint is due */
 };

@@ -508,6 +508,7 @@ void controller_free(struct controller *controller)
     lease_free(controller->lease);
     gateway_free(controller->gateway);
     exempt_free(controller->exempt);
+    follow_forget_asked(controller);
     event_recorder_free(controller->recorder);
     store_free(controller->store);
     loop_free(controller->loop);

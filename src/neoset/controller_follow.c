@@ -17,7 +17,8 @@
 struct asked {
     struct controller *controller;
     char *key;
-    char *revision; /* of a probe */
+    char *revision;            /* of a probe */
+    struct asked *prev, *next; /* in controller.asked */
 };
 
 static struct asked *asked_make(struct controller *controller, const struct set_group *group,
@@ -27,14 +28,24 @@ static struct asked *asked_make(struct controller *controller, const struct set_
     asked->controller = controller;
     asked->key = xstrdup(group->key);
     asked->revision = xstrdup_or_null(revision);
+    DL_APPEND(controller->asked, asked);
     return asked;
 }
 
 static void asked_free(struct asked *asked)
 {
+    DL_DELETE(asked->controller->asked, asked);
     free(asked->key);
     free(asked->revision);
     free(asked);
+}
+
+void follow_forget_asked(struct controller *controller)
+{
+    struct asked *asked = NULL, *next = NULL;
+    DL_FOREACH_SAFE (controller->asked, asked, next) {
+        asked_free(asked);
+    }
 }
 
 /* The group, when it and its turn are still there; else NULL. */

@@ -14,6 +14,8 @@
 
 enum { WATCHED_SETS, WATCHED_PODS, WATCHED_CLAIMS, WATCHED_REVISIONS, WATCHED_COUNT };
 
+struct asked;
+
 struct watched {
     struct controller *controller;
     enum kube_resource resource;
@@ -97,6 +99,7 @@ struct controller {
     struct store *store;
     struct watched watched[WATCHED_COUNT];
     struct refresh *refreshes;
+    struct asked *asked; /* exempt writes that are not answered */
     bool leads;
     bool recovering;
     bool recovered;
@@ -148,4 +151,6 @@ void follow_step_event(struct controller *controller, struct set_group *group,
                        const struct neoset_event *event, const struct step_request *step);
 void follow_step_outcome(struct controller *controller, struct set_group *group,
                          const struct step_outcome *outcome);
+/* After exempt_free(): no answer comes any more. */
+void follow_forget_asked(struct controller *controller);
 void follow_set_gone(struct controller *controller, struct set_group *group);

@@ -169,6 +169,9 @@ static void read_template(struct neoset_fact *fact, const cJSON *spec)
     defaults_digest_template(template, fact->template_digest);
 }
 
+/* It is the name of a volume of the pod: a DNS label. */
+enum { CLAIM_TEMPLATE_NAME_MAX = 63 };
+
 static void read_claim_templates(struct neoset_fact *fact, const cJSON *spec)
 {
     const cJSON *templates = json_get(spec, "volumeClaimTemplates");
@@ -179,6 +182,11 @@ static void read_claim_templates(struct neoset_fact *fact, const cJSON *spec)
         const char *name = json_path_str(template, "metadata", "name", NULL);
         if (!name || !*name) {
             complain(fact, "a claim template in spec.volumeClaimTemplates has no name.");
+            continue;
+        }
+        if (strlen(name) > CLAIM_TEMPLATE_NAME_MAX) {
+            complain(fact,
+                     "a claim template in spec.volumeClaimTemplates has a name of more than 63 characters.");
             continue;
         }
         for (size_t i = 0; i < fact->claim_template_count; i++)

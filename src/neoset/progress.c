@@ -148,7 +148,8 @@ void plan_ends(struct plan *plan)
     if (!neoset_deciding_equal(now, next) || plan->pod_write_open)
         return;
     bool whole = (plan->complete || plan->spec->replicas == 0) && !has_extra_pods(plan);
-    if (!plan->active && plan->complete)
+    /* While the template's revision is being made, the rollout that its step has opened is only beginning. */
+    if (!plan->active && plan->complete && plan->wanted)
         end_operation(plan, "rollout", "completed", false, "every pod runs the target and is available");
     if (whole) {
         end_operation(plan, "scale", "completed", false, "as many pods as asked for are available");

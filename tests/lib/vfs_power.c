@@ -24,11 +24,13 @@ struct platter {
     char *path;
     uint8_t *bytes;
     int64_t size;
+    int64_t room;
     bool exists;     /* durably in its folder */
     bool is_created; /* since the last sync of the folder */
     bool is_deleted; /* since then; what it was is still here */
     struct change *changes;
     size_t count;
+    size_t changes_room;
     struct platter *prev;
     struct platter *next;
 };
@@ -67,8 +69,11 @@ static bool goes_off(void)
 
 static void resize(struct platter *platter, int64_t size)
 {
+    if (size > platter->room) {
+        platter->room = MAX(2 * platter->room, size);
+        platter->bytes = xreallocarray(platter->bytes, (size_t)platter->room, 1);
+    }
     if (size > platter->size) {
-        platter->bytes = xreallocarray(platter->bytes, (size_t)size, 1);
         memset(platter->bytes + platter->size, 0, (size_t)(size - platter->size));
     }
     platter->size = size;
@@ -107,11 +112,15 @@ static void drop_changes(struct platter *platter)
         free(platter->changes[i].bytes);
     free(STEAL(platter->changes));
     platter->count = 0;
+    platter->changes_room = 0;
 }
 
 static void add_change(struct platter *platter, struct change change)
 {
-    platter->changes = xreallocarray(platter->changes, platter->count + 1, sizeof(*platter->changes));
+    if (platter->count == platter->changes_room) {
+        platter->changes_room = platter->changes_room ? 2 * platter->changes_room : 64;
+        platter->changes = xreallocarray(platter->changes, platter->changes_room, sizeof(*platter->changes));
+    }
     platter->changes[platter->count++] = change;
 }
 

@@ -298,6 +298,29 @@ static void a_stranger_who_writes_delays_and_then_ends_us(void **state)
     sqlite3_close(stranger);
 }
 
+static void a_file_that_is_moved_or_removed_in_use_ends_the_process(void **state)
+{
+    static const char *const ends[] = {"journal.db", "journal.db-wal", "journal.lock"};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+        void *own = NULL;
+        setup(&own);
+        struct scene *scene = own;
+        note_and_commit(scene);
+        run_for(scene, US_PER_S);
+        assert_int_equal(scene->durable, 1);
+        CLEANUP_FREE char *path = xasprintf("%s/%s", scene->fixture.folder, ends[i]);
+        assert_int_equal(unlink(path), 0);
+        note_and_commit(scene);
+        run_for(scene, US_PER_S);
+        assert_int_equal(scene->durable, 1);
+        assert_int_equal(journal_health(scene->fixture.journal), JOURNAL_DEAD);
+        assert_non_null(strstr(journal_problem(scene->fixture.journal), ends[i]));
+        assert_non_null(strstr(journal_problem(scene->fixture.journal), "moved, removed or replaced"));
+        teardown(&own);
+    }
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
@@ -314,6 +337,7 @@ int main(void)
         TEST(the_row_of_a_failed_sync_may_be_back_after_the_restart_and_the_chain_goes_on),
         TEST(a_failed_checkpoint_sync_ends_the_process_too),
         TEST(the_wal_is_checkpointed_and_used_anew),
+        cmocka_unit_test(a_file_that_is_moved_or_removed_in_use_ends_the_process),
         TEST(a_stranger_who_writes_delays_and_then_ends_us),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

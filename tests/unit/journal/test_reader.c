@@ -261,7 +261,7 @@ static void a_callback_that_has_enough_stops(void **state)
 
 static bool copy_kind(void *context, const struct journal_entry *entry)
 {
-    *(int *)context = entry->kind;
+    *(int *)context = (int)entry->kind;
     return true;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/time_text.h"
 #include "journal/chain.h"
+#include "journal/row.h"
 #include "journal/verify.h"
 
 #include <setjmp.h>
@@ -176,6 +177,48 @@ static void each_change_is_found_and_named(void **state)
         journal_verify_result_done(&result);
         teardown(&own);
     }
+}
+
+/* Somebody who knows the chain makes the changed row's own hash fit: the next row tells. */
+static void a_row_changed_together_with_its_hash_is_told_by_the_next_one(void **state)
+{
+    struct journal_fixture *fixture = *state;
+    sqlite3 *db = NULL;
+    sqlite3_stmt *statement = NULL;
+    uint8_t before[SHA256_SIZE];
+    uint8_t hash[SHA256_SIZE];
+    assert_int_equal(sqlite3_open(fixture->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, "SELECT hash FROM entry WHERE seq = 4", -1, &statement, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+    memcpy(before, sqlite3_column_blob(statement, 0), SHA256_SIZE);
+    sqlite3_finalize(statement);
+    assert_int_equal(
+        sqlite3_exec(db, FREE_UPDATE "UPDATE entry SET http = 201 WHERE seq = 5", NULL, NULL, NULL),
+        SQLITE_OK);
+    assert_int_equal(
+        sqlite3_prepare_v2(db, "SELECT " ROW_COLUMNS("") " FROM entry WHERE seq = 5", -1, &statement, NULL),
+        SQLITE_OK);
+    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+    struct journal_entry row;
+    assert_true(row_read(statement, 0, &row));
+    struct chain *chain = chain_make();
+    assert_true(chain_hash(chain, &row, before, hash));
+    chain_free(chain);
+    sqlite3_finalize(statement);
+    assert_int_equal(sqlite3_prepare_v2(db, "UPDATE entry SET hash = ?1 WHERE seq = 5", -1, &statement, NULL),
+                     SQLITE_OK);
+    sqlite3_bind_blob(statement, 1, hash, SHA256_SIZE, SQLITE_STATIC);
+    assert_int_equal(sqlite3_step(statement), SQLITE_DONE);
+    sqlite3_finalize(statement);
+    sqlite3_close(db);
+    struct journal_verify_options options = {.quick = true};
+    struct journal_verify_result result;
+    verify_with(fixture, &options, &result);
+    assert_true(has_words(result.findings, result.finding_count,
+                          "entry 6 does not fit its hash: it, or the hash of the "
+                          "one before"));
+    journal_verify_result_done(&result);
 }
 
 /* --- rows that hash well but cannot be: written by a program that has our chain --------------- */
@@ -420,6 +463,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_nobody_changed_verifies),
         cmocka_unit_test(each_change_is_found_and_named),
+        TEST(a_row_changed_together_with_its_hash_is_told_by_the_next_one),
         cmocka_unit_test(a_row_with_a_good_hash_must_still_make_sense),
         TEST(published_heads_are_compared),
         TEST(a_cut_tail_is_invisible_without_a_head_and_seen_with_one),

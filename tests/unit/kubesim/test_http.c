@@ -24,6 +24,7 @@ struct scene {
     /* What the client got: */
     struct buf answer;
     struct buf second;
+    bool bad; /* something went wrong in the client, where nothing may be asserted */
 };
 
 static int64_t real_now_us(void *context)
@@ -48,12 +49,12 @@ static void plain_random(void *context, void *bytes, size_t length)
 static int dial(const struct scene *scene)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_true(fd >= 0);
+    ENSURE(fd >= 0);
     const struct timeval limit = {.tv_sec = 20};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)scene->port)};
     inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
-    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    ENSURE(connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
     return fd;
 }
 
@@ -73,6 +74,8 @@ static void send_text(int fd, const char *text)
 static bool read_until(int fd, struct buf *answer, const char *words)
 {
     char block[4096];
+    if (words && strstr(buf_text(answer), words))
+        return true;
     for (ssize_t got; (got = recv(fd, block, sizeof(block), 0)) > 0;) {
         buf_add(answer, block, (size_t)got);
         if (words && strstr(buf_text(answer), words))
@@ -131,6 +134,7 @@ static void perform(struct scene *scene, const char *faults, void (*play)(struct
     uv_run(&scene->loop, UV_RUN_DEFAULT);
     pthread_join(scene->client, NULL);
     assert_int_equal(uv_loop_close(&scene->loop), 0);
+    assert_false(scene->bad);
 }
 
 static void scene_done(struct scene *scene)
@@ -180,10 +184,10 @@ static void play_watch(struct scene *scene)
 {
     int fd = dial(scene);
     send_text(fd, "GET " CONFIGMAPS "?watch=1&timeoutSeconds=1 HTTP/1.1\r\nHost: x\r\n\r\n");
-    assert_true(read_until(fd, &scene->answer, "\r\n\r\n"));
+    scene->bad |= !read_until(fd, &scene->answer, "\r\n\r\n");
     request(scene, &scene->second, "POST", CONFIGMAPS, JSON_TYPE, CONFIG("c"));
-    assert_true(read_until(fd, &scene->answer, "\"type\":\"ADDED\""));
-    assert_true(read_until(fd, &scene->answer, "\r\n0\r\n\r\n"));
+    scene->bad |= !read_until(fd, &scene->answer, "\"type\":\"ADDED\"");
+    scene->bad |= !read_until(fd, &scene->answer, "\r\n0\r\n\r\n");
     close(fd);
 }
 
@@ -202,7 +206,7 @@ static void play_cut(struct scene *scene)
     send_text(fd, "GET " CONFIGMAPS "?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n");
     read_until(fd, &scene->answer, "\r\n\r\n");
     request(scene, &scene->second, "POST", CONFIGMAPS, JSON_TYPE, CONFIG("c"));
-    assert_true(read_until(fd, &scene->answer, NULL));
+    scene->bad |= !read_until(fd, &scene->answer, NULL);
     close(fd);
 }
 
