@@ -180,6 +180,28 @@ static void a_set_is_read_with_its_status(void **state)
     neoset_fact_free(set);
 }
 
+/* It became the name of a claim, and one set that slipped past the schema ended the controller of them all.
+ */
+static void an_endless_claim_template_name_is_a_problem_not_a_crash(void **state)
+{
+    (void)state;
+    CLEANUP_JSON cJSON *object = parse("{\"metadata\":{\"name\":\"db\",\"namespace\":\"d\",\"uid\":\"u\","
+                                       "\"resourceVersion\":\"1\"},\"spec\":{"
+                                       "\"selector\":{\"matchLabels\":{\"a\":\"b\"}},\"template\":{"
+                                       "\"metadata\":{\"labels\":{\"a\":\"b\"}},\"spec\":{"
+                                       "\"containers\":[{\"name\":\"m\",\"image\":\"i\"}]}},"
+                                       "\"volumeClaimTemplates\":[{\"metadata\":{}}]}}");
+    CLEANUP_FREE char *name = xmalloc(500001);
+    memset(name, 'a', 500000);
+    name[500000] = '\0';
+    cJSON *template = json_path(object, "spec", "volumeClaimTemplates", NULL)->child;
+    json_add_str(json_get(template, "metadata"), "name", name);
+    struct neoset_fact *set = neoset_fact_make(pool, object);
+    assert_non_null(strstr(set->problem, "more than 63 characters"));
+    assert_int_equal(set->claim_template_count, 0);
+    neoset_fact_free(set);
+}
+
 static void defaults_are_the_documented_ones(void **state)
 {
     (void)state;
@@ -485,6 +507,7 @@ int main(void)
         TEST(a_pod_is_read_with_its_sidecars),
         TEST(a_set_is_read_with_its_status),
         TEST(defaults_are_the_documented_ones),
+        TEST(an_endless_claim_template_name_is_a_problem_not_a_crash),
         TEST(a_revision_and_a_claim_are_read),
         TEST(no_object_makes_reading_fail),
         TEST(names_split_only_at_canonical_ordinals),
