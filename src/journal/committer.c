@@ -212,6 +212,12 @@ static void turn_full(struct journal *journal, const char *text)
     journal->is_full = true;
 }
 
+/* Neither full nor busy: what is on disk is unknown from then on. */
+static bool is_fatal(int result)
+{
+    return result < 0 && result != -ERROR_NO_SPACE && result != -ERROR_LOCKED;
+}
+
 /* full is survived, busy is tried again, all else is the end. */
 static void note_failure(struct journal *journal, int result, const struct error *err)
 {
@@ -274,9 +280,8 @@ static void on_checkpointed(void *context)
     struct journal *journal = context;
     CLEANUP_ERROR struct error *err = STEAL(journal->checkpoint_job.err);
     /* No room for the copy, or somebody in the way: the WAL has it all, the next one will do. */
-    int result = journal->checkpoint_job.result;
-    if (result < 0 && result != -ERROR_NO_SPACE && result != -ERROR_LOCKED)
-        note_failure(journal, result, err);
+    if (is_fatal(journal->checkpoint_job.result))
+        note_failure(journal, journal->checkpoint_job.result, err);
     committer_pump(journal);
 }
 
@@ -391,6 +396,7 @@ int committer_commit_now(struct journal *journal, struct error **err)
     struct commit_job *job = &journal->commit_job;
     *job = (struct commit_job){.store = journal->store, .batch = journal->flight};
     run_commit(journal);
+    job->batch = NULL;
     if (job->result < 0) {
         int result = job->result;
         if (err)
@@ -411,13 +417,14 @@ void committer_stop(struct journal *journal)
     for (size_t i = 0; i < ARRAY_SIZE(timers); i++)
         env_timer_cancel(journal->env, timers[i]);
     bool committing = hand_is_out(journal->hand) && journal->commit_job.batch;
-    if (hand_take_back(journal->hand) && committing) {
-        if (journal->commit_job.result == 0)
-            note_durable(journal);
-        else if (journal->commit_job.result != -ERROR_NO_SPACE && journal->commit_job.result != -ERROR_LOCKED)
-            journal->is_dead = true;
-        env_timer_cancel(journal->env, &journal->slow);
-    }
+    bool finished = hand_take_back(journal->hand);
+    if (finished && committing && journal->commit_job.result == 0)
+        note_durable(journal);
+    env_timer_cancel(journal->env, &journal->slow);
+    /* What its done callback would have found out. */
+    if (is_fatal(journal->commit_job.result) || is_fatal(journal->checkpoint_job.result) ||
+        is_fatal(journal->retention.job.result))
+        journal->is_dead = true;
     error_free(STEAL(journal->commit_job.err));
     error_free(STEAL(journal->checkpoint_job.err));
     error_free(STEAL(journal->retention.job.err));

@@ -67,6 +67,7 @@ static int check_application(struct store *store, struct error **err)
  * counters a third of the locks of each append is gone. */
 static void prepare_library(void)
 {
+    ENSURE(sqlite3_threadsafe()); /* the connection goes from thread to thread */
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 

@@ -27,7 +27,6 @@ struct fleet {
     const char *image;
     int sets;
     int replicas;
-    bool claims;
     int sent; /* requests so far */
     int under_way;
     bool *is_done; /* by number of the set */
@@ -59,24 +58,18 @@ _Noreturn static void fail(const char *what)
     exit(1);
 }
 
-/* --- requests
- * ----------------------------------------------------------------------------------------------------- */
+/* --- requests ------------------------------------------------------------------------------------------ */
 
 static char *set_text(const struct fleet *fleet, int number)
 {
-    CLEANUP_FREE char *claims = xasprintf(
-        "%s", fleet->claims
-                  ? ",\"volumeClaimTemplates\":[{\"metadata\":{\"name\":\"data\"},\"spec\":{\"accessModes\":"
-                    "[\"ReadWriteOnce\"],\"resources\":{\"requests\":{\"storage\":\"1Gi\"}}}}]"
-                  : "");
     return xasprintf(
         "{\"apiVersion\":\"apps.neo.io/v1alpha1\",\"kind\":\"NeoSet\",\"metadata\":{\"name\":\"%s-%d\"},"
         "\"spec\":{\"replicas\":%d,\"serviceName\":\"%s\",\"podManagementPolicy\":\"Parallel\","
         "\"selector\":{\"matchLabels\":{\"app\":\"%s-%d\"}},\"template\":{\"metadata\":{\"labels\":{\"app\":"
         "\"%s-%d\"}},\"spec\":{\"containers\":[{\"name\":\"db\",\"image\":\"%s\",\"ports\":[{"
-        "\"containerPort\":3306}]}]}},\"updateStrategy\":{\"maxUnavailable\":2}%s}}",
+        "\"containerPort\":3306}]}]}},\"updateStrategy\":{\"maxUnavailable\":2}}}",
         fleet->prefix, number, fleet->replicas, fleet->prefix, fleet->prefix, number, fleet->prefix, number,
-        fleet->image, claims);
+        fleet->image);
 }
 
 static char *patch_text(const struct fleet *fleet)
@@ -129,8 +122,7 @@ static void send_more(struct fleet *fleet)
         send_one(fleet);
 }
 
-/* --- what the sets say
- * -------------------------------------------------------------------------------------------- */
+/* --- what the sets say --------------------------------------------------------------------------------- */
 
 static bool is_reached(const struct fleet *fleet, const cJSON *set)
 {
@@ -198,8 +190,7 @@ static void out_of_patience(void *context)
     fail(what);
 }
 
-/* --- the run
- * ------------------------------------------------------------------------------------------------------ */
+/* --- the run ------------------------------------------------------------------------------------------- */
 
 static void connect_to(struct fleet *fleet, const char *kubeconfig)
 {
@@ -232,7 +223,6 @@ static int usage(void)
     fprintf(
         stderr,
         "usage: fleet KUBECONFIG create PREFIX SETS REPLICAS IMAGE [PID]...     Parallel, without claims\n"
-        "       fleet KUBECONFIG create-claims PREFIX SETS REPLICAS IMAGE [PID]...   with a claim a pod\n"
         "       fleet KUBECONFIG roll PREFIX SETS REPLICAS IMAGE [PID]...\n"
         "prints: seconds, and the CPU seconds of each PID meanwhile\n");
     return EXIT_USAGE;
@@ -247,9 +237,7 @@ int main(int count, char **arguments)
                           .sets = (int)strtol(arguments[4], NULL, 10),
                           .replicas = (int)strtol(arguments[5], NULL, 10),
                           .image = arguments[6]};
-    if (strcmp(arguments[2], "create-claims") == 0)
-        fleet.claims = true;
-    else if (strcmp(arguments[2], "roll") == 0)
+    if (strcmp(arguments[2], "roll") == 0)
         fleet.goal = GOAL_ROLLED;
     else if (strcmp(arguments[2], "create") != 0)
         return usage();

@@ -29,8 +29,7 @@ _Noreturn static void fail(const char *what, const char *text)
     exit(1);
 }
 
-/* --- the server that answers at once
- * ------------------------------------------------------------------------------ */
+/* --- the server that answers at once ------------------------------------------------------------------- */
 
 struct env_http {
     struct env *env;
@@ -74,8 +73,7 @@ static void cancel_http(struct env_http *http)
     free(http);
 }
 
-/* --- steps
- * -------------------------------------------------------------------------------------------------------- */
+/* --- steps --------------------------------------------------------------------------------------------- */
 
 static struct step_request *make_step(const struct bench *bench, int64_t number)
 {

@@ -116,8 +116,7 @@ static void check_setup(uv_timer_t *timer)
     uv_timer_start(timer, take_sample, 1000, 0);
 }
 
-/* --- the figures
- * -------------------------------------------------------------------------------------------------- */
+/* --- the figures --------------------------------------------------------------------------------------- */
 
 static int by_size(const void *a, const void *b)
 {

@@ -122,8 +122,7 @@ void bench_server_create_set(struct bench_server *server, const char *name, int 
                           "application/json", body));
 }
 
-/* --- the controller
- * ----------------------------------------------------------------------------------------------- */
+/* --- the controller ------------------------------------------------------------------------------------ */
 
 static void on_controller_exit(uv_process_t *process, int64_t status, int signal_number)
 {

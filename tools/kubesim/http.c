@@ -26,6 +26,7 @@ struct http_front {
     uv_timer_t wakeup;          /* what libmicrohttpd has to do next */
     struct exchange *exchanges; /* a list of those that libmicrohttpd knows */
     bool pumping;
+    bool resumed; /* a connection was, since libmicrohttpd ran last */
     bool stopping;
     int handles; /* still open */
 };
@@ -61,6 +62,7 @@ static void resume(struct exchange *exchange)
     if (!exchange->suspended)
         return;
     exchange->suspended = false;
+    exchange->front->resumed = true;
     MHD_resume_connection(exchange->connection);
     uv_timer_start(&exchange->front->wakeup, on_wakeup, 0, 0);
 }
@@ -341,9 +343,12 @@ void http_front_pump(struct http_front *front)
     MHD_UNSIGNED_LONG_LONG wait_ms = 0;
     bool waits = false;
     for (int i = 0; i < ROUNDS_MAX; i++) {
+        /* One that was resumed from within a handler is not told of by MHD_get_timeout(): it waits for the
+         * next run. */
+        front->resumed = false;
         MHD_run(front->daemon);
         waits = MHD_get_timeout(front->daemon, &wait_ms) == MHD_YES;
-        if (!waits || wait_ms > 0)
+        if (!front->resumed && (!waits || wait_ms > 0))
             break;
     }
     front->pumping = false;

@@ -277,6 +277,33 @@ static void the_wal_is_checkpointed_and_used_anew(void **state)
     assert_true(metrics.file_bytes > 8 << 20); /* so it did reach the file */
 }
 
+/* A long log left behind makes a start begin with a checkpoint: a stop right then must not take that for a
+ * commit. */
+static void a_stop_while_the_first_checkpoint_is_under_way_is_clean(void **state)
+{
+    struct scene *scene = *state;
+    sqlite3 *reader = NULL;
+    assert_int_equal(sqlite3_open_v2(scene->fixture.path, &reader, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(reader, "BEGIN; SELECT * FROM meta", NULL, NULL, NULL), SQLITE_OK);
+    for (int i = 0; i < 60000; i++)
+        journal_fixture_note(&scene->fixture, "a row to fill the pages of the write-ahead log with");
+    journal_fixture_settle(&scene->fixture);
+    journal_fixture_crash(&scene->fixture);
+    sqlite3_close(reader);
+    for (int events = 0; events < 3; events++) {
+        journal_fixture_open(&scene->fixture);
+        for (int i = 0; i < events; i++)
+            env_sim_step(scene->fixture.env);
+        if (events == 2)
+            journal_fixture_stop(&scene->fixture);
+        else
+            journal_fixture_crash(&scene->fixture);
+        run_for(scene, US_PER_S);
+    }
+    assert_string_equal(
+        journal_fixture_sql(scene->fixture.path, "SELECT kind FROM entry ORDER BY seq DESC LIMIT 1"), "stop");
+}
+
 static void a_stranger_who_writes_delays_and_then_ends_us(void **state)
 {
     struct scene *scene = *state;
@@ -338,6 +365,7 @@ int main(void)
         TEST(a_failed_checkpoint_sync_ends_the_process_too),
         TEST(the_wal_is_checkpointed_and_used_anew),
         cmocka_unit_test(a_file_that_is_moved_or_removed_in_use_ends_the_process),
+        TEST(a_stop_while_the_first_checkpoint_is_under_way_is_clean),
         TEST(a_stranger_who_writes_delays_and_then_ends_us),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
