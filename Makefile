@@ -61,7 +61,7 @@ $(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests/lib
 
 $(BUILD)/obj/%.o: %.c $(GENERATED)
 	@mkdir -p $(@D)
-	@echo "  CC    $<"
+	@echo "  CC    $<$(if $(VARIANT)$(SAN), ($(FLAVOUR)))"
 	@$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
 define archive

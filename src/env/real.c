@@ -236,6 +236,8 @@ struct env *env_real_make(void)
                   TRIM_THRESHOLD_BYTES); /* an economy; a sanitizer's malloc has no such knob */
     /* A peer that goes away is an error code of write(), never the end of the process. */
     ENSURE(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
+    /* A file size limit is an error to report, not an end without a word. */
+    ENSURE(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
     struct real *real = xcalloc(1, sizeof(*real));
     real->env.ops = &real_ops;
     ENSURE(uv_loop_init(&real->loop) == 0);
