@@ -11,6 +11,8 @@
 
 enum {
     CONNECTIONS_MAX = 4096,
+    IDLE_MAX_S =
+        120, /* a connection on which nothing happens; watches that wait are suspended and do not count */
     UPLOAD_MAX = 8 * 1024 * 1024 + 1,
     STREAM_BUFFER_MAX = 64 * 1024 * 1024,
     STREAM_BLOCK = 32 * 1024,
@@ -446,11 +448,12 @@ int http_front_start(uv_loop_t *loop, struct kubesim *sim, const char *address, 
     front->loop = loop;
     front->sim = sim;
     front->address = bound_address(fd);
-    front->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC, 0, NULL, NULL, on_request, front,
-        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_URI_LOG_CALLBACK, on_uri, front, MHD_OPTION_NOTIFY_COMPLETED,
-        on_completed, NULL, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(128 * 1024), MHD_OPTION_END);
+    front->daemon =
+        MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC, 0, NULL, NULL, on_request,
+                         front, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_URI_LOG_CALLBACK, on_uri, front,
+                         MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_CONNECTION_LIMIT,
+                         (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_MAX_S,
+                         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(128 * 1024), MHD_OPTION_END);
     if (!front->daemon) {
         close(fd);
         free(front->address);

@@ -313,8 +313,7 @@ static void play_junk(struct scene *scene)
     for (size_t i = 0; i < ARRAY_SIZE(junk); i++) {
         int fd = dial(scene);
         send_text(fd, junk[i]);
-        shutdown(fd, SHUT_WR);
-        read_until(fd, &scene->second, NULL);
+        usleep(10 * 1000);
         close(fd);
     }
     request(scene, &scene->answer, "GET", "/readyz", "", NULL);
