@@ -27,7 +27,7 @@ struct kubesim_options {
     bool no_managed_fields;  /* leave metadata.managedFields out (an apply is then answered 501) */
     bool deny_reviews;       /* access reviews answer no instead of yes */
     const char *git_version; /* what /version says; NULL: "v1.36.3+kubesim" */
-    bool refuse_by_field;    /* StatefulSet immutability as 1.37 words it: one cause a field */
+    bool refuse_by_field;    /* StatefulSets as 1.37 has them: immutability with one cause a field */
 };
 
 /* Everything is borrowed for the call. Strings may be NULL where the header is absent. */

@@ -10,7 +10,8 @@ static void set_if_absent(cJSON *object, const char *key, const char *text)
         json_add_str(object, key, text);
 }
 
-static void strategy_defaults(cJSON *spec)
+/* 1.37 fills in maxUnavailable too. */
+static void strategy_defaults(const struct call *call, cJSON *spec)
 {
     cJSON *strategy = json_ensure_object(spec, "updateStrategy");
     set_if_absent(strategy, "type", "RollingUpdate");
@@ -19,11 +20,12 @@ static void strategy_defaults(cJSON *spec)
     cJSON *rolling = json_ensure_object(strategy, "rollingUpdate");
     if (!json_get(rolling, "partition"))
         json_add_int64(rolling, "partition", 0);
+    if (call->sim->options.refuse_by_field && !json_get(rolling, "maxUnavailable"))
+        json_add_int64(rolling, "maxUnavailable", 1);
 }
 
 static void set_defaults(struct call *call, cJSON *object)
 {
-    (void)call;
     cJSON *spec = json_ensure_object(object, "spec");
     if (!json_get(spec, "replicas"))
         json_add_int64(spec, "replicas", 1);
@@ -33,7 +35,7 @@ static void set_defaults(struct call *call, cJSON *object)
     cJSON *retention = json_ensure_object(spec, "persistentVolumeClaimRetentionPolicy");
     set_if_absent(retention, "whenDeleted", "Retain");
     set_if_absent(retention, "whenScaled", "Retain");
-    strategy_defaults(spec);
+    strategy_defaults(call, spec);
     pod_spec_set_defaults(json_ensure_object(json_ensure_object(spec, "template"), "spec"), true);
     cJSON *claim;
     cJSON_ArrayForEach (claim, json_get(spec, "volumeClaimTemplates")) {
