@@ -145,11 +145,14 @@ static struct verdict judge(const struct env_http *http, CURLcode code)
     case CURLE_SSL_CONNECT_ERROR:
         return (struct verdict){ERROR_UNREACHABLE,
                                 xasprintf("no TLS connection with %s: %s; does it serve https "
-                                          "there?",
+                                          "there, or is http:// meant?",
                                           host, words)};
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_WEIRD_SERVER_REPLY:
-        return (struct verdict){ERROR_INVALID, xasprintf("%s did not answer in HTTP: %s", host, words)};
+        return (struct verdict){
+            ERROR_INVALID,
+            xasprintf("%s did not answer in HTTP: %s; is the address right, or is https:// meant?", host,
+                      words)};
     default:
         return broken(http, code);
     }

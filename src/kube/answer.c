@@ -168,6 +168,44 @@ static void take_status(const cJSON *status, struct kube_answer *answer)
         answer->retry_after_us = MIN(seconds, 86400) * US_PER_S;
 }
 
+/* --- who is no API server --- */
+
+#define CHECK_SERVER "check `server` in the kubeconfig"
+
+const char *kube_stranger_of_body(const char *bytes, size_t length)
+{
+    size_t at = 0;
+    while (at < length && memchr(" \t\r\n", bytes[at], 4))
+        at++;
+    if (at == length || bytes[at] != '<')
+        return NULL;
+    return "the answer is a web page, not an API server's: the address is another service's, or a proxy or a "
+           "login page stands in front of it; " CHECK_SERVER;
+}
+
+/* What servers answer to plain HTTP on their TLS port: Go's (kube-apiserver), nginx, Apache. */
+static bool is_wrong_protocol(const struct http_answer *http)
+{
+    static const char *const words[] = {"HTTP request to an HTTPS server",
+                                        "HTTP request was sent to HTTPS port",
+                                        "plain HTTP to an SSL-enabled server port"};
+    for (size_t i = 0; http->status == 400 && http->body && i < ARRAY_SIZE(words); i++)
+        if (memmem(http->body, http->body_length, words[i], strlen(words[i])))
+            return true;
+    return false;
+}
+
+static const char *stranger_of_refusal(const struct http_answer *http)
+{
+    if (is_wrong_protocol(http))
+        return "the server speaks TLS there: write https:// instead of http:// for `server` in the "
+               "kubeconfig";
+    if (http->status >= 300 && http->status < 400)
+        return "that is a redirect, which API servers do not send and which is not followed: the address is "
+               "another service's, or a proxy or a login page stands in front of it; " CHECK_SERVER;
+    return http->body ? kube_stranger_of_body(http->body, http->body_length) : NULL;
+}
+
 static void start(struct kube_decoded *ret)
 {
     *ret = (struct kube_decoded){
@@ -192,6 +230,15 @@ void kube_decode_none(enum kube_outcome outcome, enum error_code code, const cha
     summarise(&ret->answer);
 }
 
+/* The body of a 2xx that cannot be read. One that begins as an object is an API server's, damaged. */
+static const char *stranger_of_success(const struct http_answer *http)
+{
+    const char *page = kube_stranger_of_body(http->body, http->body_length);
+    if (page || (http->body_length > 0 && http->body[0] == '{'))
+        return page;
+    return "the answer is not JSON, so it is hardly an API server's; " CHECK_SERVER;
+}
+
 static void decode_success(const struct http_answer *http, enum kube_decode_mode mode,
                            struct kube_decoded *ret)
 {
@@ -202,6 +249,7 @@ static void decode_success(const struct http_answer *http, enum kube_decode_mode
         CLEANUP_ERROR struct error *problem = NULL;
         if (kube_object_parse(http->body, http->body_length, &ret->tree, &problem) < 0) {
             answer->body_cut = true;
+            answer->stranger = stranger_of_success(http);
             take_text(ret, xasprintf("the answer to be read is %s", error_text(problem)));
         }
         answer->body = ret->tree;
@@ -230,6 +278,8 @@ static void decode_refusal(const struct http_answer *http, struct kube_decoded *
         kube_first_line(http->body, line, sizeof(line));
         take_text(ret, xstrdup(line));
     }
+    if (!is_status(ret->tree))
+        answer->stranger = stranger_of_refusal(http);
     answer->code = code_of_status(http->status, answer->reason);
 }
 
@@ -302,6 +352,7 @@ static bool is_missing_collection(const struct kube_answer *answer)
 /* The transport says itself what to do about the network and about certificates. */
 static const char *advice(const struct kube_answer *answer)
 {
+    PRE(!answer->stranger);
     if (answer->http == 401)
         return "; the token or certificate is wrong or has expired: log in again, or renew it";
     if (answer->http == 403)
@@ -318,6 +369,10 @@ static const char *advice(const struct kube_answer *answer)
 char *kube_answer_sentence(const struct kube_answer *answer, const char *what)
 {
     PRE(answer && what);
+    if (answer->stranger && answer->http >= 300)
+        return xasprintf("%s: %d: %s", what, answer->http, answer->stranger);
+    if (answer->stranger)
+        return xasprintf("%s: %s", what, answer->stranger);
     return xasprintf("%s: %s%s", what, answer->summary, advice(answer));
 }
 

@@ -30,6 +30,8 @@ void kube_decode_status(cJSON *status, struct kube_decoded *ret);
 void kube_decoded_add_note(struct kube_decoded *decoded, const char *note);
 void kube_decoded_done(struct kube_decoded *decoded);
 
+/* What to say when the body that begins with these bytes is a web page, else NULL. */
+const char *kube_stranger_of_body(const char *bytes, size_t length);
 /* The first line of text as printable UTF-8 (what is none becomes '?'), at most size - 1 bytes and never half
  * a character. */
 void kube_first_line(const char *text, char *line, size_t size);

@@ -47,6 +47,8 @@ struct kube_answer {
     size_t cause_count;
     int64_t retry_after_us; /* -1: absent */
     const char *audit_id;   /* the server's, or NULL */
+    const char *stranger;   /* who answered is no API server (a login page, a redirect, another protocol): a
+                               clause that says so and what to do, without the answer's words; or NULL */
     enum error_code
         code; /* NOT_FOUND, CONFLICT, EXISTS, GONE, FORBIDDEN, UNAUTHORIZED, INVALID, REFUSED (429, 3xx),
                  UNREACHABLE (503 too), TIMED_OUT ...; NONE for KUBE_OK with a whole body */

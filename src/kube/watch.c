@@ -63,7 +63,7 @@ struct kube_watch {
 
     struct buf line;          /* the beginning of a line whose end has not come */
     int64_t stream_began_us;  /* boot clock; 0: no status line yet */
-    int64_t heard_us;         /* boot clock, of the stream's newest byte */
+    int64_t heard_us;         /* boot clock, of the stream's newest byte that is no blank */
     bool line_seen;           /* in this stream */
     struct kube_decoded last; /* an ERROR line that ended the stream */
     char *broken;             /* why we gave the page or stream up ourselves; NULL: we did not */
@@ -154,13 +154,15 @@ static char *refusal(const struct kube_watch *watch, const char *verb, const str
 {
     CLEANUP_FREE char *collection = what(watch);
     CLEANUP_FREE char *version = kube_resource_api_version(watch->resource);
+    CLEANUP_FREE char *asked = xasprintf("cannot %s %s", verb, collection);
+    if (answer->stranger)
+        return kube_answer_sentence(answer, asked);
     if (answer->http == 404 && watch->resource == KUBE_NEOSET)
         return xstrdup("the NeoSet definition is not installed: kubectl apply -f deploy/crd.yaml; waiting");
     if (answer->http == 404)
         return xasprintf("the server has no %s (%s); waiting", plural(watch), version);
     if (answer->http == 403)
         return xasprintf("no permission to %s %s (%s): %s", verb, collection, version, answer->summary);
-    CLEANUP_FREE char *asked = xasprintf("cannot %s %s", verb, collection);
     return kube_answer_sentence(answer, asked);
 }
 
@@ -229,6 +231,15 @@ static void on_page_status(void *context)
     leave(watch);
 }
 
+/* What the page is instead; bytes: those that were no List's, NULL when it ended too early. */
+static const char *no_list(const struct kube_watch *watch, const char *bytes, size_t length)
+{
+    const struct buf *kept = &watch->page.envelope;
+    const char *stranger = kept->length > 0 || !bytes ? kube_stranger_of_body(buf_text(kept), kept->length)
+                                                      : kube_stranger_of_body(bytes, length);
+    return stranger ? stranger : "the answer is not a List";
+}
+
 static bool on_page_data(void *context, const char *bytes, size_t length)
 {
     struct kube_watch *watch = context;
@@ -237,7 +248,7 @@ static bool on_page_data(void *context, const char *bytes, size_t length)
     if (result == -ERROR_TOO_LARGE)
         give_up(watch, "list", "an object is larger than 32 MiB");
     else if (result == -ERROR_INVALID)
-        give_up(watch, "list", "the answer is not a List");
+        give_up(watch, "list", no_list(watch, bytes, length));
     leave(watch);
     return result == 0;
 }
@@ -266,7 +277,7 @@ static void next_page(struct kube_watch *watch)
     CLEANUP_FREE char *version = NULL;
     CLEANUP_FREE char *more = NULL;
     if (read_envelope(watch, &version, &more) < 0 || ++watch->pages > PAGES_MAX) {
-        give_up(watch, "list", watch->pages > PAGES_MAX ? "the list has no end" : "the answer is not a List");
+        give_up(watch, "list", watch->pages > PAGES_MAX ? "the list has no end" : no_list(watch, NULL, 0));
         set_state(watch, KUBE_WATCH_STALE, watch->broken);
         want_list(watch);
         try_later(watch, -1);
@@ -400,9 +411,12 @@ static void clear_line(struct kube_watch *watch)
         buf_clear(&watch->line);
 }
 
-static bool is_blank(const char *line, size_t length)
+static bool has_content(const char *bytes, size_t length)
 {
-    return length == 0 || (length == 1 && line[0] == '\r');
+    for (size_t i = 0; i < length; i++)
+        if (!memchr(" \t\r\n", bytes[i], 4))
+            return true;
+    return false;
 }
 
 /* Every whole line in bytes, the first of them behind what watch->line holds already. */
@@ -424,7 +438,7 @@ static bool take_lines(struct kube_watch *watch, const char *bytes, size_t lengt
         }
         if (!newline)
             return true;
-        if (!is_blank(line, line_length) && !on_line(watch, line, line_length))
+        if (has_content(line, line_length) && !on_line(watch, line, line_length))
             return false;
         clear_line(watch);
         at = newline + 1;
@@ -436,7 +450,8 @@ static bool on_stream_data(void *context, const char *bytes, size_t length)
 {
     struct kube_watch *watch = context;
     enter(watch);
-    watch->heard_us = env_boot_us(watch->env);
+    if (has_content(bytes, length))
+        watch->heard_us = env_boot_us(watch->env);
     bool more = take_lines(watch, bytes, length);
     leave(watch);
     return more;

@@ -277,7 +277,7 @@ static void a_server_without_tls_is_named(void **state)
     heard_ask(&heard, &scene.get);
     assert_int_equal(heard.answer.outcome, HTTP_NOT_SENT);
     assert_int_equal(heard.answer.code, ERROR_UNREACHABLE);
-    assert_non_null(strstr(heard.answer.problem, "does it serve https"));
+    assert_non_null(strstr(heard.answer.problem, "does it serve https there, or is http:// meant?"));
     heard_done(&heard);
     hostile_scene_end(&scene);
 }

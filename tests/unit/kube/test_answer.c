@@ -286,6 +286,44 @@ static void a_sentence_says_what_to_do(void **state)
     kube_decoded_done(&decoded);
 }
 
+/* Who answers is no API server, or speaks another protocol: neither a permission nor a definition helps. */
+static void an_answer_of_a_stranger_says_so(void **state)
+{
+    (void)state;
+    static const struct {
+        int http;
+        const char *body;
+        const char *holds;
+    } cases[] = {
+        {200, "<!DOCTYPE html><html>hunter2</html>", "a web page"},
+        {200, "\n  <html>hunter2</html>", "a web page"},
+        {200, "hunter2", "is not JSON"},
+        {200, "", "is not JSON"},
+        {403, "<html>hunter2</html>", "a web page"},
+        {404, "<html>hunter2</html>", "a web page"},
+        {503, "<html>hunter2</html>", "a web page"},
+        {301, "", "redirect"},
+        {302, "<a href=\"https://hunter2\">", "redirect"},
+        {400, "Client sent an HTTP request to an HTTPS server.\n", "https://"},
+        {400, "<html><title>400 The plain HTTP request was sent to HTTPS port</title>", "https://"},
+        {400, "<p>Reason: You're speaking plain HTTP to an SSL-enabled server port.", "https://"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        struct kube_decoded decoded = decode(cases[i].http, cases[i].body, KUBE_DECODE_READ);
+        CLEANUP_FREE char *sentence = kube_answer_sentence(&decoded.answer, "reading pods");
+        assert_non_null(decoded.answer.stranger);
+        if (!strstr(sentence, cases[i].holds) || !strstr(sentence, "kubeconfig"))
+            fail_msg("%zu: %s", i, sentence);
+        assert_null(strstr(sentence, "hunter2"));
+        assert_null(strstr(sentence, "definition"));
+        assert_null(strstr(sentence, "grant"));
+        kube_decoded_done(&decoded);
+    }
+    struct kube_decoded decoded = decode(404, "404 page not found\n", KUBE_DECODE_READ);
+    assert_null(decoded.answer.stranger);
+    kube_decoded_done(&decoded);
+}
+
 static void an_error_line_of_a_watch_is_a_status(void **state)
 {
     (void)state;
@@ -324,6 +362,7 @@ int main(void)
         cmocka_unit_test(a_read_needs_its_body_and_a_write_does_not),
         cmocka_unit_test(a_request_that_was_not_answered_says_why),
         cmocka_unit_test(a_sentence_says_what_to_do),
+        cmocka_unit_test(an_answer_of_a_stranger_says_so),
         cmocka_unit_test(an_error_line_of_a_watch_is_a_status),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

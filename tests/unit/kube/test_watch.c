@@ -114,7 +114,6 @@ static void what_is_no_list_is_refused_with_a_sentence(void **state)
     static const char *const bodies[] = {
         "[]",
         "",
-        "<html>",
         "{\"items\":[]}",
         "{\"items\":[7],\"metadata\":{\"resourceVersion\":\"1\"}}",
         "{\"metadata\":{\"resourceVersion\":\"\"},\"items\":[]}",
@@ -126,12 +125,27 @@ static void what_is_no_list_is_refused_with_a_sentence(void **state)
         assert_string_equal(owner->reason, "cannot list pods in namespace db: the answer is not a List");
         assert_false(kube_watch_is_fresh(owner->watch));
     }
+    model_answer(owner->model, model_next(owner->model), 200, "<html>");
+    assert_non_null(strstr(owner->reason, "cannot list pods in namespace db: the answer is a web page"));
     model_answer(owner->model, model_next(owner->model), 200,
                  "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[{\"a\":tru}]}");
     assert_non_null(strstr(owner->reason, "an object is not valid JSON"));
     relisted(owner);
     env_sim_http_end(resumed(owner, "20"));
     assert_true(kube_watch_is_fresh(owner->watch));
+}
+
+/* Not "the definition is missing": whoever says 404 here does not know Kubernetes. */
+static void a_stranger_is_not_taken_for_an_api_server(void **state)
+{
+    struct owner *owner = *state;
+    start_spec(owner, &(struct kube_watch_spec){.resource = KUBE_NEOSET});
+    model_answer(owner->model, model_next(owner->model), 404, "<html>");
+    assert_non_null(strstr(owner->reason, "a web page"));
+    model_answer(owner->model, model_next(owner->model), 403, "<html>");
+    assert_non_null(strstr(owner->reason, "a web page"));
+    model_answer(owner->model, model_next(owner->model), 404, "404 page not found\n");
+    assert_non_null(strstr(owner->reason, "the NeoSet definition is not installed"));
 }
 
 static void a_page_that_never_ends_is_given_up(void **state)
@@ -381,6 +395,7 @@ int main(void)
         TEST(a_continue_token_that_the_server_does_not_take_begins_the_list_again),
         TEST(a_page_that_fails_for_a_moment_is_asked_for_again),
         TEST(what_is_no_list_is_refused_with_a_sentence),
+        TEST(a_stranger_is_not_taken_for_an_api_server),
         TEST(a_page_that_never_ends_is_given_up),
         TEST(metadata_alone_is_asked_for_where_it_is_enough),
         TEST(retry_after_is_honoured),

@@ -248,6 +248,25 @@ static void a_stream_that_froze_is_noticed_and_gets_a_fresh_connection(void **st
     assert_false(model_how(owner->model)->fresh_connection);
 }
 
+/* A proxy may keep a connection alive with blank lines while what is behind it is gone. */
+static void blank_lines_are_no_life(void **state)
+{
+    struct owner *owner = *state;
+    struct env_sim_call *call = stream(owner);
+    model_data(owner->model, call, LINE("BOOKMARK", "", "12"));
+    for (int i = 0; i < 9 && !call->client_gone; i++) {
+        env_sim_run_for(owner->model->env, 9 * US_PER_S);
+        model_data(owner->model, call, i % 2 ? "\n" : "\r\n \r\n");
+    }
+    expect(owner, "");
+    env_sim_run_for(owner->model->env, 10 * US_PER_S);
+    expect(owner, "STALE");
+    assert_true(call->client_gone);
+    assert_string_equal(owner->reason, "cannot watch pods in namespace db: the server has fallen silent");
+    env_sim_http_freeze(call);
+    env_sim_http_end(resumed(owner, "12"));
+}
+
 static void the_first_stream_is_noticed_to_freeze_as_well(void **state)
 {
     struct owner *owner = *state;
@@ -354,6 +373,7 @@ int main(void)
         TEST(a_large_object_is_taken_and_a_larger_one_is_refused),
         TEST(a_lost_connection_goes_on_at_the_last_version),
         TEST(a_stream_that_froze_is_noticed_and_gets_a_fresh_connection),
+        TEST(blank_lines_are_no_life),
         TEST(the_first_stream_is_noticed_to_freeze_as_well),
         TEST(a_stream_without_a_single_line_lists_again),
         TEST(a_quiet_stream_is_no_alarm),
