@@ -76,7 +76,9 @@ static void status_answered(void *context, const struct kube_answer *answer)
         turn->status_under_way = false;
         loop_wake(controller->loop, group->key);
         if (answer->outcome == KUBE_OK && cJSON_IsObject(answer->body)) {
+            CLEANUP_FREE char *stored = neoset_described_text(json_get(answer->body, "status"));
             turn->status_failures = 0;
+            turn->status_kept = str_equal(stored, turn->status_sent);
             store_take(controller->store, KUBE_NEOSET, answer->body, controller_mark(controller, KUBE_NEOSET),
                        env_wall_us(controller->env), now_us);
         } else if (answer->outcome != KUBE_NOT_SENT || controller->leads) {
@@ -105,8 +107,9 @@ void follow_status(struct controller *controller, struct set_group *group, const
     if (gateway_is_open(controller->gateway, KUBE_NEOSET, group->namespace, group->name))
         return; /* it would move the version that an open step of the set needs; its outcome wakes us */
     int64_t now_us = env_boot_us(controller->env);
-    CLEANUP_FREE char *text = json_print(status_patch);
-    int64_t pause_us = str_equal(text, turn->status_sent) ? SAME_STATUS_US : STATUS_EVERY_US;
+    CLEANUP_FREE char *text = neoset_described_text(json_get(status_patch, "status"));
+    bool again = str_equal(text, turn->status_sent) && !turn->status_kept;
+    int64_t pause_us = again ? SAME_STATUS_US : STATUS_EVERY_US;
     if (says_something_new(turn, json_get(status_patch, "status")))
         pause_us = 0;
     int64_t due_us = turn->status_not_before_boot_us;
@@ -121,6 +124,7 @@ void follow_status(struct controller *controller, struct set_group *group, const
     free(turn->status_sent);
     turn->status_sent = STEAL(text);
     turn->status_sent_boot_us = now_us;
+    turn->status_kept = false;
     turn->status_under_way = true;
     exempt_write(controller->exempt,
                  &(struct exempt_request){.kind = EXEMPT_STATUS,

@@ -70,8 +70,9 @@ struct turn {
     bool status_under_way;
     unsigned status_failures;
     int64_t status_not_before_boot_us;
-    char *status_sent; /* the last one, as text */
+    char *status_sent; /* the last one, as neoset_described_text() has it */
     int64_t status_sent_boot_us;
+    bool status_kept; /* its answer shows it */
     char *status_phase; /* in it */
     int64_t status_generation;
     bool probe_under_way;

@@ -257,6 +257,45 @@ static void announce(struct plan *plan, int step)
                    next->stage);
 }
 
+/* The first field of status that differs; static. */
+static const char *first_difference(const struct neoset_deciding *now, const struct neoset_deciding *next)
+{
+    const struct {
+        const char *field;
+        bool same;
+    } fields[] = {
+        {"currentRevisionName", str_equal(now->stable, next->stable)},
+        {"currentRevisionProven", now->stable_proven == next->stable_proven},
+        {"updateRevisionName", str_equal(now->target, next->target)},
+        {"currentPartition", now->stage == next->stage},
+        {"collisionCount", now->collision_count == next->collision_count},
+        {"doneOrdinals", ordinals_equal(&now->done, &next->done)},
+        {"leftStableOrdinals", ordinals_equal(&now->left, &next->left)},
+        {"currentImage", str_equal(now->current_image, next->current_image)},
+        {"targetImage", str_equal(now->target_image, next->target_image)},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+        if (!fields[i].same)
+            return fields[i].field;
+    return "updateRevisionName";
+}
+
+/* The step was applied, and what it wrote is not there. */
+static void tell_not_kept(struct plan *plan, const struct step_request *request)
+{
+    const struct refusal *refusal = neoset_memory_refusal(plan->at->memory, request->resource, request->name);
+    if (!refusal || !str_equal(refusal->reason, REFUSAL_NOT_KEPT) ||
+        !str_equal(refusal->fingerprint, request->fingerprint))
+        return;
+    const char *field = first_difference(&plan->now, &plan->next);
+    plan_say(plan, SAY_REFUSED,
+             "the API server takes the status of this set and does not keep status.%s: its definition of "
+             "NeoSet is older than this controller. Apply deploy/crd.yaml of this version.",
+             field);
+    plan_event(plan, -1, true, "StatusNotKept", NULL,
+               "The API server does not keep status.%s: apply deploy/crd.yaml of this version.", field);
+}
+
 void plan_advance(struct plan *plan)
 {
     if (neoset_deciding_equal(&plan->now, &plan->next) || plan->at->status_write_open)
@@ -275,6 +314,7 @@ void plan_advance(struct plan *plan)
     CLEANUP_FREE char *hex = hex_encode(digest, 16);
     request->fingerprint = xasprintf("advance/%s", hex);
     request->reason = describe(plan);
+    tell_not_kept(plan, request);
     int step = plan_emit(plan, request);
     plan->advancing = step >= 0;
     if (step >= 0)

@@ -49,7 +49,10 @@ static bool is_refused_for_now(struct plan *plan, const struct step_request *req
     const struct refusal *refusal = neoset_memory_refusal(plan->at->memory, request->resource, request->name);
     if (!refusal || refusal->kind != request->kind || !str_equal(refusal->fingerprint, request->fingerprint))
         return false;
-    plan_say(plan, SAY_REFUSED, "the API server refuses to %s %s %s: %s.",
+    bool not_kept = str_equal(refusal->reason, REFUSAL_NOT_KEPT);
+    plan_say(plan, SAY_REFUSED,
+             not_kept ? "the API server was asked to %s %s %s: %s (a webhook may take it back)."
+                      : "the API server refuses to %s %s %s: %s.",
              step_kind_info(request->kind)->text, kube_resource_info(request->resource)->kind, request->name,
              *refusal->words ? refusal->words : "no reason given");
     if (refusal->again_boot_us <= plan->at->boot_us)

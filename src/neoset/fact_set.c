@@ -263,7 +263,8 @@ static void read_deciding(struct neoset_deciding *deciding, const cJSON *status)
     deciding->target = filled_copy(status, "updateRevisionName");
     deciding->present = deciding->target != NULL;
     deciding->stable_proven = json_bool_or(status, "currentRevisionProven", false);
-    deciding->stage = fact_read_int(status, "currentPartition", 0, 0);
+    /* A stage that is not there opens nothing. */
+    deciding->stage = fact_read_int(status, "currentPartition", 0, INT32_MAX);
     deciding->collision_count = fact_read_int(status, "collisionCount", 0, 0);
     read_ordinals(&deciding->done, json_get(status, "doneOrdinals"));
     read_ordinals(&deciding->left, json_get(status, "leftStableOrdinals"));

@@ -12,7 +12,18 @@
 #define REPAIR_MOST_US (300 * US_PER_S)
 /* A pod that lived this long had a good life: the next failure starts the back-off again. */
 #define REPAIR_FORGET_US (600 * US_PER_S)
-enum { REFUSALS_MAX = 256 };
+enum { REFUSALS_MAX = 256, APPLIED_MAX = 64 };
+/* The same step again so much later has a reason of its own: somebody undid it. */
+#define APPLIED_FORGET_S 60
+
+/* What was applied last to an object that is no pod. */
+struct applied {
+    struct applied *next;
+    char *name;
+    enum kube_resource resource;
+    uint32_t what;
+    uint32_t boot_s;
+};
 
 /* Re-creations of one ordinal's failed pod. */
 struct repair {
@@ -28,6 +39,8 @@ struct neoset_memory {
     size_t pod_room;
     struct refusal *refusals;
     size_t refusal_count;
+    struct applied *applied;
+    size_t applied_count;
     struct repair *repairs;
     char *probe_revision;
     char *probe_words;
@@ -39,6 +52,12 @@ struct neoset_memory {
 struct neoset_memory *neoset_memory_make(void)
 {
     return xcalloc(1, sizeof(struct neoset_memory));
+}
+
+static void free_applied(struct applied *applied)
+{
+    free(applied->name);
+    free(applied);
 }
 
 static void free_refusal(struct refusal *refusal)
@@ -60,6 +79,9 @@ void neoset_memory_free(struct neoset_memory *memory)
     struct refusal *refusal = NULL, *next_refusal = NULL;
     LL_FOREACH_SAFE (memory->refusals, refusal, next_refusal)
         free_refusal(refusal);
+    struct applied *applied = NULL, *next_applied = NULL;
+    LL_FOREACH_SAFE (memory->applied, applied, next_applied)
+        free_applied(applied);
     struct repair *repair = NULL, *next_repair = NULL;
     LL_FOREACH_SAFE (memory->repairs, repair, next_repair)
         free(repair);
@@ -165,6 +187,7 @@ static void start_pod(struct pod_observation *seen, const struct pod_fact *pod, 
     seen->gate_false_boot_us = pod->gate == IS_FALSE ? gate_since : NEOSET_NEVER;
     seen->drained_boot_us = !ready && pod->gate == IS_FALSE ? MAX(ready_since, gate_since) : NEOSET_NEVER;
     seen->probes_boot_us = !pod_fact_probes_ready(pod) ? NEOSET_NEVER : ready ? ready_since : boot_us;
+    seen->applied = 0;
     seen->proven_step = 0;
     seen->proven_boot_us = NEOSET_NEVER;
     free(seen->containers);
@@ -297,7 +320,8 @@ static struct refusal *add_refusal(struct neoset_memory *memory, enum kube_resou
     return refusal;
 }
 
-static void note_refusal(struct neoset_memory *memory, const struct step_outcome *outcome, int64_t boot_us)
+static struct refusal *note_refusal(struct neoset_memory *memory, const struct step_outcome *outcome,
+                                    int64_t boot_us)
 {
     struct refusal *refusal = find_refusal(memory, outcome->target.resource, outcome->target.name);
     if (!refusal)
@@ -311,6 +335,79 @@ static void note_refusal(struct neoset_memory *memory, const struct step_outcome
     str_replace(&refusal->reason, outcome->reason ? outcome->reason : "");
     refusal->count++;
     refusal->again_boot_us = boot_us + backoff_us(REFUSED_FIRST_US, REFUSED_MOST_US, refusal->count);
+    return refusal;
+}
+
+/* --- taken, and not kept -------------------------------------------------------------------------------- */
+
+static struct applied *need_applied(struct neoset_memory *memory, const struct kube_ref *target)
+{
+    struct applied *applied = NULL;
+    LL_FOREACH (memory->applied, applied) {
+        if (applied->resource == target->resource && strcmp(applied->name, target->name) == 0)
+            return applied;
+    }
+    if (memory->applied_count == APPLIED_MAX) {
+        applied = memory->applied; /* the oldest */
+        LL_DELETE(memory->applied, applied);
+        free_applied(applied);
+        memory->applied_count--;
+    }
+    applied = xcalloc(1, sizeof(*applied));
+    applied->name = xstrdup(target->name);
+    applied->resource = target->resource;
+    LL_APPEND(memory->applied, applied);
+    memory->applied_count++;
+    return applied;
+}
+
+static uint32_t hash_of_step(const struct step_outcome *outcome)
+{
+    CLEANUP_FREE char *text =
+        xasprintf("%d %s", (int)outcome->step_kind, outcome->fingerprint ? outcome->fingerprint : "");
+    uint64_t hash = text_hash64(text);
+    uint32_t folded = (uint32_t)(hash ^ hash >> 32);
+    return folded ? folded : 1;
+}
+
+/* Remembers what was applied to an object; true when the same was applied to it just before: the server takes
+ * it, and does not keep it. */
+static bool is_repeated(struct neoset_memory *memory, const struct step_outcome *outcome, int64_t boot_us)
+{
+    const struct kube_ref *target = &outcome->target;
+    uint32_t what = hash_of_step(outcome), now_s = (uint32_t)(boot_us / US_PER_S);
+    uint32_t *last = NULL, *last_s = NULL;
+    size_t length = 0;
+    int ordinal = 0;
+    if (target->resource == KUBE_POD) {
+        if (!neoset_split_pod_name(target->name, &length, &ordinal))
+            return false;
+        size_t at = find_pod(memory, ordinal);
+        if (at == memory->pod_count || memory->pods[at].ordinal != ordinal)
+            return false;
+        last = &memory->pods[at].applied;
+        last_s = &memory->pods[at].applied_boot_s;
+    } else {
+        struct applied *applied = need_applied(memory, target);
+        last = &applied->what;
+        last_s = &applied->boot_s;
+    }
+    const struct refusal *refusal = find_refusal(memory, target->resource, target->name);
+    uint32_t patience_s = APPLIED_FORGET_S;
+    if (refusal && str_equal(refusal->reason, REFUSAL_NOT_KEPT))
+        patience_s += (uint32_t)(backoff_us(REFUSED_FIRST_US, REFUSED_MOST_US, refusal->count) / US_PER_S);
+    bool repeated = *last == what && now_s - *last_s <= patience_s;
+    *last = what;
+    *last_s = now_s;
+    return repeated;
+}
+
+static void note_not_kept(struct neoset_memory *memory, const struct step_outcome *outcome, int64_t boot_us)
+{
+    struct refusal *refusal = note_refusal(memory, outcome, boot_us);
+    refusal->http = 0;
+    str_replace(&refusal->reason, REFUSAL_NOT_KEPT);
+    str_replace(&refusal->words, "it takes the write and does not keep it");
 }
 
 /* --- failed pods ---------------------------------------------------------------------------------------- */
@@ -357,11 +454,15 @@ void neoset_note_outcome(struct neoset_memory *memory, const struct step_outcome
     /* A create that was overtaken found its name taken: asking again at once would be answered the same way.
      */
     if (outcome->kind == JOURNAL_REJECTED || (outcome->kind == JOURNAL_OVERTAKEN && creates)) {
-        note_refusal(memory, outcome, boot_us);
+        (void)note_refusal(memory, outcome, boot_us);
         return;
     }
     if (outcome->kind != JOURNAL_APPLIED)
         return;
+    if (!creates && is_repeated(memory, outcome, boot_us)) {
+        note_not_kept(memory, outcome, boot_us);
+        return;
+    }
     /* Another kind of write that is accepted makes nothing good. */
     struct refusal *refusal = find_refusal(memory, target->resource, target->name);
     if (refusal && refusal->kind == outcome->step_kind)

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What stands still says so, and costs nothing: servers that take a write and do not keep it, strangers who
+ * write into the status, steps that nobody can decide. */
+#include "controller_scene.h"
+
+#define DEFINITION_PATH "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/neosets.apps.neo.io"
+
+static const cJSON *condition(const cJSON *set, const char *type)
+{
+    const cJSON *found = NULL;
+    cJSON_ArrayForEach (found, json_path(set, "status", "conditions", NULL)) {
+        if (str_equal(json_str(found, "type"), type))
+            return found;
+    }
+    return NULL;
+}
+
+static void assert_condition(struct scene *scene, const char *type, const char *status, const char *words)
+{
+    CLEANUP_JSON cJSON *set = sim_server_get(scene->server, SET_PATH);
+    const cJSON *found = condition(set, type);
+    if (!found)
+        fail_msg("no condition %s", type);
+    const char *message = json_str(found, "message");
+    assert_string_equal(json_str(found, "status"), status);
+    if (!strstr(message ? message : "", words))
+        fail_msg("%s says '%s', not '%s'", type, message ? message : "", words);
+}
+
+/* --- a server that does not keep what it takes ---------------------------------------------------------- */
+
+/* The definition of an older version, without this field of status. */
+static void forget_field(struct scene *scene, const char *field)
+{
+    CLEANUP_FREE char *text = xasprintf("[{\"op\":\"remove\",\"path\":\"/spec/versions/0/schema/"
+                                        "openAPIV3Schema/properties/status/properties/%s\"}]",
+                                        field);
+    assert_int_equal(sim_server_ask(scene->server, "PATCH", DEFINITION_PATH, "application/json-patch+json",
+                                    text, NULL),
+                     200);
+}
+
+static void a_field_that_the_definition_lacks_is_named_and_not_written_over_and_over(void **state)
+{
+    (void)state;
+    static const char *const fields[] = {"currentRevisionName", "currentRevisionProven", "updateRevisionName",
+                                         "currentPartition",    "doneOrdinals",          "leftStableOrdinals",
+                                         "collisionCount"};
+    for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+        void *at = NULL;
+        setup(&at);
+        struct scene *scene = at;
+        forget_field(scene, fields[i]);
+        create_set(scene, 3, 1, "mysql:8.0");
+        start(scene);
+        pass(scene, 30 * US_PER_S);
+        set_image(scene, "mysql:8.1");
+        pass(scene, 30 * US_PER_S);
+        size_t before = sim_server_write_count(scene->server);
+        pass(scene, 600 * US_PER_S);
+        size_t writes = sim_server_write_count(scene->server) - before;
+        print_message("    without status.%s: %zu writes in ten minutes\n", fields[i], writes);
+        assert_in_range(writes, 0, 12);
+        /* Nothing ever collided: that field stays what it was. */
+        if (!str_equal(fields[i], "collisionCount"))
+            assert_condition(scene, "Stalled", "True", fields[i]);
+        teardown(&at);
+    }
+}
+
+static void when_the_definition_is_brought_up_to_date_the_rollout_goes_on(void **state)
+{
+    struct scene *scene = *state;
+    forget_field(scene, "leftStableOrdinals");
+    create_set(scene, 3, 1, "mysql:8.0");
+    start(scene);
+    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    set_image(scene, "mysql:8.1");
+    pass(scene, 60 * US_PER_S);
+    assert_condition(scene, "Stalled", "True", "deploy/crd.yaml");
+    assert_restarts(scene, 3, 0);
+    assert_int_equal(sim_server_ask(scene->server, "PATCH", DEFINITION_PATH, "application/json-patch+json",
+                                    "[{\"op\":\"add\",\"path\":\"/spec/versions/0/schema/openAPIV3Schema/"
+                                    "properties/status/properties/leftStableOrdinals\",\"value\":{"
+                                    "\"type\":\"array\",\"items\":{\"type\":\"integer\"}}}]",
+                                    NULL),
+                     200);
+    wait_for(scene, "Completed", "mysql:8.1", 3, 420 * US_PER_S);
+    assert_condition(scene, "Stalled", "False", "");
+}
+
+/* --- strangers ------------------------------------------------------------------------------------------ */
+
+static void a_status_that_a_stranger_overwrote_is_put_right_soon(void **state)
+{
+    struct scene *scene = *state;
+    create_set(scene, 3, 1, "mysql:8.0");
+    start(scene);
+    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    pass(scene, 60 * US_PER_S);
+    static const char *const texts[] = {
+        "{\"status\":{\"readyReplicas\":7,\"message\":\"mine\"}}",
+        "{\"status\":{\"phase\":\"RollingOut\"}}",
+        "{\"status\":{\"currentPartition\":1,\"leftStableOrdinals\":[0,1]}}",
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        assert_int_equal(sim_server_ask(scene->server, "PATCH", SET_PATH "/status",
+                                        "application/merge-patch+json", texts[i], NULL),
+                         200);
+        pass(scene, 3 * US_PER_S);
+        CLEANUP_JSON cJSON *set = sim_server_get(scene->server, SET_PATH);
+        const cJSON *status = json_get(set, "status");
+        assert_int_equal(json_int64_or(status, "readyReplicas", -1), 3);
+        assert_string_equal(json_str(status, "phase"), "Idle");
+        assert_string_equal(json_str(status, "message"), "all 3 pods run mysql:8.0.");
+    }
+    assert_restarts(scene, 3, 0);
+}
+
+int main(void)
+{
+    use_memory_for_journals();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_field_that_the_definition_lacks_is_named_and_not_written_over_and_over),
+        scene_test(when_the_definition_is_brought_up_to_date_the_rollout_goes_on),
+        scene_test(a_status_that_a_stranger_overwrote_is_put_right_soon),
+    };
+    return cmocka_run_group_tests_name("stalls", tests, NULL, NULL);
+}
