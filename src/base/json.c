@@ -242,6 +242,11 @@ cJSON *json_new_int64(int64_t number)
     return or_die(cJSON_CreateRaw(text));
 }
 
+cJSON *json_new_raw(const char *text)
+{
+    return or_die(cJSON_CreateRaw(text));
+}
+
 cJSON *json_copy(const cJSON *tree)
 {
     PRE(tree);

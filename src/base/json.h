@@ -57,6 +57,8 @@ cJSON *json_new_object(void);
 cJSON *json_new_array(void);
 cJSON *json_new_str(const char *text);
 cJSON *json_new_int64(int64_t number);
+/* text is JSON, and printed as it is. */
+cJSON *json_new_raw(const char *text);
 cJSON *json_copy(const cJSON *tree);
 /* Equal by meaning: key order does not matter; null and absent differ; 1 and 1.0 differ as text only when
  * raw. */

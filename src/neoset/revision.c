@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "neoset/revision.h"
 
+#include "base/buf.h"
 #include "base/sha256.h"
+
+enum { TEXT_MAX = 64 << 20 };
 
 char *revision_name(const char *set_name, const char *template_digest, int collision_count)
 {
@@ -14,6 +17,33 @@ char *revision_name(const char *set_name, const char *template_digest, int colli
     for (size_t i = 0; i < REVISION_HASH_LENGTH; i++)
         hash[i] = letters[digest[i] % (sizeof(letters) - 1)];
     return xasprintf("%.*s-%s", REVISION_NAME_MAX - REVISION_HASH_LENGTH - 1, set_name, hash);
+}
+
+/* The API server keeps a revision's data as the bytes that were posted and takes them through Go's encoder at
+ * every update, which must then find them unchanged (measured on 1.36.3: 422 else, for its number too). So
+ * they are posted as that encoder spells them: keys sorted, no blanks, and these characters escaped. */
+static cJSON *as_go_spells(const cJSON *tree)
+{
+    static const struct {
+        const char *plain, *escaped;
+    } spellings[] = {
+        {"<", "\\u003c"},
+        {">", "\\u003e"},
+        {"&", "\\u0026"},
+        {"\xe2\x80\xa8", "\\u2028"},
+        {"\xe2\x80\xa9", "\\u2029"},
+    };
+    CLEANUP_FREE char *text = json_print_sorted(tree);
+    CLEANUP_BUF struct buf spelt = BUF_INIT(TEXT_MAX);
+    for (const char *at = text; *at;) {
+        size_t i = 0;
+        while (i < ARRAY_SIZE(spellings) && !str_starts_with(at, spellings[i].plain))
+            i++;
+        bool special = i < ARRAY_SIZE(spellings);
+        ENSURE((special ? buf_add_text(&spelt, spellings[i].escaped) : buf_add_char(&spelt, *at)) == 0);
+        at += special ? strlen(spellings[i].plain) : 1;
+    }
+    return json_new_raw(buf_text(&spelt));
 }
 
 cJSON *revision_object(const struct neoset_fact *set, const char *name, int64_t number)
@@ -38,7 +68,9 @@ cJSON *revision_object(const struct neoset_fact *set, const char *name, int64_t 
     json_add_bool(owner, "blockOwnerDeletion", true);
     json_append_item(json_add_array(metadata, "ownerReferences"), owner);
     json_set_str(template, "$patch", "replace");
-    json_add_item(json_add_object(json_add_object(object, "data"), "spec"), "template", STEAL(template));
+    CLEANUP_JSON cJSON *data = json_new_object();
+    json_add_item(json_add_object(data, "spec"), "template", STEAL(template));
+    json_add_item(object, "data", as_go_spells(data));
     json_add_int64(object, "revision", number);
     return object;
 }

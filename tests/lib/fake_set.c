@@ -401,7 +401,10 @@ static cJSON *list_of(const struct fake *fake, enum kube_resource resource)
 
 static void create(struct fake *fake, const struct step_request *step)
 {
-    cJSON *object = json_copy(step->body);
+    /* As the wire has it: some of it may be raw text. */
+    CLEANUP_FREE char *text = json_print(step->body);
+    cJSON *object = NULL;
+    assert_int_equal(json_parse(text, strlen(text), &object, NULL), 0);
     cJSON *metadata = json_get(object, "metadata");
     CLEANUP_FREE char *uid = xasprintf("uid-%lld", (long long)++fake->serial);
     json_set_str(metadata, "uid", uid);
