@@ -548,6 +548,23 @@ bool gateway_lowers_availability(const struct gateway *gateway, enum kube_resour
     return false;
 }
 
+char *gateway_parked_text(const struct gateway *gateway, enum kube_resource operation_resource,
+                          const char *namespace, const char *name)
+{
+    const struct workload *workload = gateway_find_workload(gateway, operation_resource, namespace, name);
+    for (const struct flight *flight = workload ? workload->flights : NULL; flight;
+         flight = flight->workload_next) {
+        if (!flight->parked)
+            continue;
+        const char *kind = kube_resource_info(flight->resource)->kind;
+        return xasprintf("it is not known whether %s of %s %s was done (step %s%s%s)",
+                         step_kind_info(flight->kind)->text, kind, flight->name, flight->key,
+                         flight->last_summary && *flight->last_summary ? ": " : "",
+                         flight->last_summary ? flight->last_summary : "");
+    }
+    return NULL;
+}
+
 void gateway_settle_unwanted(struct gateway *gateway, enum kube_resource operation_resource,
                              const char *namespace, const char *name)
 {

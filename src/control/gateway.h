@@ -60,6 +60,10 @@ bool gateway_find_open(const struct gateway *gateway, enum kube_resource resourc
 /* A step that lowers availability of this operation's object is open (journal.md, In doubt, rule 7). */
 bool gateway_lowers_availability(const struct gateway *gateway, enum kube_resource operation_resource,
                                  const char *namespace, const char *name);
+/* A step of this operation's object that cannot be decided for now, as a sentence without a full stop; the
+ * caller's. NULL: none. */
+char *gateway_parked_text(const struct gateway *gateway, enum kube_resource operation_resource,
+                          const char *namespace, const char *name);
 /* After a full turn of planning for one operation object: steps of it that are in doubt with verdict open,
  * and that the turn did not submit again, are made impossible by a `block` step and closed. */
 void gateway_settle_unwanted(struct gateway *gateway, enum kube_resource operation_resource,

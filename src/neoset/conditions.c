@@ -6,6 +6,8 @@
 
 #include "base/time_text.h"
 
+static const char journal_went_back[] = "JournalWentBack";
+
 struct wanted_condition {
     const char *type;
     const char *status;
@@ -76,6 +78,9 @@ static struct wanted_condition stalled(const struct plan *plan)
     case SAY_FAILED:
         wanted.reason = "DeadlineExceeded";
         break;
+    case SAY_IN_DOUBT:
+        wanted.reason = "StepInDoubt";
+        break;
     case SAY_REFUSED:
         wanted.reason = "Refused";
         break;
@@ -101,6 +106,21 @@ static struct wanted_condition stalled(const struct plan *plan)
     return wanted;
 }
 
+/* Only where it is, or was, so. */
+static void add_journal(struct plan *plan, cJSON *list, const cJSON *old_list)
+{
+    bool went_back = plan->at->journal_went_back;
+    if (!went_back && !find_condition(old_list, journal_went_back))
+        return;
+    struct wanted_condition wanted = {
+        journal_went_back, went_back ? "True" : "False", went_back ? "JournalWentBack" : "JournalGoesOn",
+        xstrdup(went_back
+                    ? "the controller's journal is older than the cluster, or a copy: its open steps were "
+                      "closed, and only the cluster is believed"
+                    : "")};
+    add_condition(plan, list, old_list, &wanted);
+}
+
 cJSON *plan_conditions(struct plan *plan)
 {
     CLEANUP_JSON cJSON *old = NULL;
@@ -110,6 +130,7 @@ cJSON *plan_conditions(struct plan *plan)
     struct wanted_condition wanted[] = {available(plan), progressing(plan), stalled(plan)};
     for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
         add_condition(plan, list, old, &wanted[i]);
+    add_journal(plan, list, old);
     const cJSON *other = NULL;
     cJSON_ArrayForEach (other, old) {
         if (!find_condition(list, json_str(other, "type")))

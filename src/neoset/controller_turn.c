@@ -86,6 +86,10 @@ static void plan(struct controller *controller, struct set_group *group, struct 
         .context = &view,
     };
     const char *why = NULL;
+    CLEANUP_FREE char *parked =
+        gateway_parked_text(controller->gateway, KUBE_NEOSET, group->namespace, group->name);
+    snapshot.parked = parked;
+    snapshot.journal_went_back = controller->went_back;
     snapshot.fresh = controller_is_fresh(controller, &why);
     snapshot.not_fresh = why;
     const struct pod_fact **pods = pods_of(group);

@@ -45,6 +45,8 @@ struct neoset_snapshot {
     /* An exempt status write of this set is under way: `advance` steps wait for its answer, or they would
      * only collide. */
     bool status_write_open;
+    const char *parked; /* a step of this set that nobody can decide for now, in words; or NULL */
+    bool journal_went_back;
     const struct neoset_fact *set;
     /* Every pod of the set's namespace whose name is <set>-<ordinal>, whoever owns it; in any order. */
     const struct pod_fact *const *pods;

@@ -53,6 +53,7 @@ enum plan_weight {
     SAY_BLOCKED,  /* something that a person may have to mend */
     SAY_PAUSED,
     SAY_FAILED,
+    SAY_IN_DOUBT, /* a step that nobody can decide for now */
     SAY_REFUSED, /* the server refuses a write */
     SAY_INVALID,
 };

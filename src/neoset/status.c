@@ -6,6 +6,9 @@
 
 #include "base/time_text.h"
 
+/* How often a set with an open step is looked at though nothing happens. */
+#define DOUBT_AGAIN_US (15 * US_PER_S)
+
 struct counts {
     int replicas;
     int ready;
@@ -75,8 +78,21 @@ static void tell_broken(struct plan *plan)
     }
 }
 
+/* Only the API server can tell, and it does not answer; or a person knows. */
+static void tell_in_doubt(struct plan *plan)
+{
+    const struct neoset_snapshot *at = plan->at;
+    struct neoset_open_step open = {0};
+    if (at->parked)
+        plan_say(plan, SAY_IN_DOUBT, "%s; neoset-audit in-doubt tells more.", at->parked);
+    else if (plan->pod_write_open ||
+             at->open_step(at->context, KUBE_NEOSET, plan->set->name, &open)) /* it may be parked one day */
+        plan_wake(plan, at->boot_us + DOUBT_AGAIN_US);
+}
+
 static void tell_rest(struct plan *plan)
 {
+    tell_in_doubt(plan);
     tell_broken(plan);
     if (plan->set->problem)
         plan_say(plan, SAY_INVALID, "nothing is done with this spec: %s", plan->set->problem);

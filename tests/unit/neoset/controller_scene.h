@@ -213,6 +213,17 @@ static inline bool set_has(struct scene *scene, const char *phase, const char *c
            json_int64_or(status, "updatedReplicas", -1) == updated;
 }
 
+static inline bool set_condition_is(struct scene *scene, const char *type, const char *status)
+{
+    CLEANUP_JSON cJSON *set = sim_server_get(scene->server, SET_PATH);
+    const cJSON *condition = NULL;
+    cJSON_ArrayForEach (condition, json_path(set, "status", "conditions", NULL)) {
+        if (str_equal(json_str(condition, "type"), type))
+            return str_equal(json_str(condition, "status"), status);
+    }
+    return false;
+}
+
 static inline void wait_for(struct scene *scene, const char *phase, const char *current_image, int updated,
                             int64_t limit_us)
 {

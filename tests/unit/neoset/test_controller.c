@@ -254,6 +254,11 @@ static void a_journal_that_went_back_is_not_believed(void **state)
     CLEANUP_BUF struct buf metrics = BUF_INIT(1 << 20);
     controller_write_metrics(scene->program.controller, &metrics);
     assert_non_null(strstr(buf_text(&metrics), "neoset_journal_went_back 1"));
+    assert_true(set_condition_is(scene, "JournalWentBack", "True"));
+    stop_program(scene, &scene->program);
+    start(scene);
+    pass(scene, 60 * US_PER_S);
+    assert_true(set_condition_is(scene, "JournalWentBack", "False"));
     assert_restarts(scene, 3, 2);
 }
 

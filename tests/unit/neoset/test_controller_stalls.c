@@ -36,9 +36,9 @@ static void forget_field(struct scene *scene, const char *field)
     CLEANUP_FREE char *text = xasprintf("[{\"op\":\"remove\",\"path\":\"/spec/versions/0/schema/"
                                         "openAPIV3Schema/properties/status/properties/%s\"}]",
                                         field);
-    assert_int_equal(sim_server_ask(scene->server, "PATCH", DEFINITION_PATH, "application/json-patch+json",
-                                    text, NULL),
-                     200);
+    assert_int_equal(
+        sim_server_ask(scene->server, "PATCH", DEFINITION_PATH, "application/json-patch+json", text, NULL),
+        200);
 }
 
 static void a_field_that_the_definition_lacks_is_named_and_not_written_over_and_over(void **state)
@@ -118,12 +118,34 @@ static void a_status_that_a_stranger_overwrote_is_put_right_soon(void **state)
     assert_restarts(scene, 3, 0);
 }
 
+/* --- steps that nobody can decide ----------------------------------------------------------------------- */
+
+static void a_step_that_cannot_be_read_is_shown_until_it_can(void **state)
+{
+    struct scene *scene = *state;
+    create_set(scene, 3, 1, "mysql:8.0");
+    start(scene);
+    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    assert_int_equal(kubesim_fault_add(sim_server_kubesim(scene->server),
+                                       "lost,verb=patch,resource=pods;500,verb=get,resource=pods,times=9",
+                                       NULL),
+                     0);
+    set_image(scene, "mysql:8.1");
+    pass(scene, 36 * US_PER_S);
+    assert_condition(scene, "Stalled", "True", "gate of Pod mysql-2");
+    wait_for(scene, "Completed", "mysql:8.1", 3, 600 * US_PER_S);
+    assert_condition(scene, "Stalled", "False", "");
+    assert_restarts(scene, 3, 1);
+    assert_history_agrees(scene);
+}
+
 int main(void)
 {
     use_memory_for_journals();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_field_that_the_definition_lacks_is_named_and_not_written_over_and_over),
         scene_test(when_the_definition_is_brought_up_to_date_the_rollout_goes_on),
+        scene_test(a_step_that_cannot_be_read_is_shown_until_it_can),
         scene_test(a_status_that_a_stranger_overwrote_is_put_right_soon),
     };
     return cmocka_run_group_tests_name("stalls", tests, NULL, NULL);
