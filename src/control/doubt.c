@@ -134,7 +134,8 @@ static void read_done(void *context, const struct kube_answer *answer)
     struct flight *flight = context;
     flight->call = NULL;
     ENSURE(flight->state == FLIGHT_READING);
-    bool found = answer->outcome == KUBE_OK && !answer->body_cut && cJSON_IsObject(answer->body);
+    struct answer_target target = flight_target(flight);
+    bool found = answer->outcome == KUBE_OK && answer_is_target(answer->body, &target);
     if (found || says_not_found(answer)) {
         flight->reads_failed = 0;
         take_verdict(flight, found ? answer->body : NULL);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "control/exempt.h"
 
+#include "control/answer.h"
+#include "kube/object.h"
+
+#include <stdio.h>
 #include <utlist.h>
 
 static const struct exempt_kind_info {
@@ -26,6 +30,10 @@ struct exempt_call {
     kube_done *done;
     void *context;
     bool asks_leader;
+    enum kube_resource resource;
+    char *namespace;
+    char *name;
+    char *uid; /* precondition in the body, or NULL */
     struct exempt_call *prev, *next;
 };
 
@@ -35,6 +43,14 @@ struct exempt {
     int64_t next_number;
     int64_t counts[EXEMPT_KIND_COUNT];
 };
+
+static void exempt_call_free(struct exempt_call *call)
+{
+    free(call->namespace);
+    free(call->name);
+    free(call->uid);
+    free(call);
+}
 
 struct exempt *exempt_make(const struct exempt_options *options)
 {
@@ -53,7 +69,7 @@ void exempt_free(struct exempt *exempt)
     struct exempt_call *call = NULL, *next = NULL;
     DL_FOREACH_SAFE (exempt->calls, call, next) {
         kube_call_cancel(exempt->options.client, &call->call);
-        free(call);
+        exempt_call_free(call);
     }
     free(exempt);
 }
@@ -129,14 +145,34 @@ static bool may_leave(void *context)
     return !call->asks_leader || !options->may_write || options->may_write(options->context);
 }
 
+/* Who asked must not take a proxy's page for a lease that is held or a template that was accepted: what the
+ * API server did not answer is no answer. */
+static void tell(const struct exempt_call *call, const struct kube_answer *answer)
+{
+    struct answer_target target = {
+        .resource = call->resource, .namespace = call->namespace, .name = call->name, .uid = call->uid};
+    if (!answer_is_foreign(answer, &target)) {
+        call->done(call->context, answer);
+        return;
+    }
+    CLEANUP_FREE char *sentence = answer_foreign_sentence(answer, &target);
+    struct kube_answer none = *answer;
+    none.outcome = KUBE_NO_ANSWER;
+    none.code = ERROR_CORRUPT;
+    none.body = NULL;
+    none.message = sentence;
+    snprintf(none.summary, sizeof(none.summary), "%s", sentence);
+    call->done(call->context, &none);
+}
+
 static void write_done(void *context, const struct kube_answer *answer)
 {
     struct exempt_call *call = context;
     DL_DELETE(call->exempt->calls, call);
     call->call = NULL;
     if (call->done)
-        call->done(call->context, answer);
-    free(call);
+        tell(call, answer);
+    exempt_call_free(call);
 }
 
 static char *write_path(const struct exempt *exempt, const struct exempt_request *request)
@@ -158,6 +194,11 @@ void exempt_write(struct exempt *exempt, const struct exempt_request *request, k
     call->exempt = exempt;
     call->done = done;
     call->context = context;
+    const char *name = request->name ? request->name : kube_object_name(request->body);
+    call->resource = request->resource;
+    call->namespace = xstrdup_or_null(request->namespace);
+    call->name = xstrdup_or_null(name);
+    call->uid = xstrdup_or_null(kube_object_uid(request->body));
     call->asks_leader = request->kind == EXEMPT_STATUS || request->kind == EXEMPT_EVENT;
     DL_APPEND(exempt->calls, call);
     exempt->counts[request->kind]++;

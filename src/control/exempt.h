@@ -48,7 +48,8 @@ struct exempt_request {
     const cJSON *body;        /* borrowed */
     int64_t timeout_us;
 };
-/* done may be NULL; it is called once unless exempt is freed first. */
+/* done may be NULL; it is called once unless exempt is freed first. A 2xx whose body is not the object that
+ * was written did not come from the API server: done hears KUBE_NO_ANSWER. */
 void exempt_write(struct exempt *exempt, const struct exempt_request *request, kube_done *done,
                   void *context);
 /* True when status holds a field that decides, for this resource: such a write is a step, never exempt. */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "control/answer.h"
 #include "control/gateway_parts.h"
 
 /* --- the last moment ------------------------------------------------------------------------------------ */
@@ -117,9 +116,24 @@ static const cJSON *answered_object(const struct kube_answer *answer)
     return answer->body;
 }
 
+/* Said of a 2xx in the journal, by whoever looks why the step is in doubt. */
+static void note_foreign(struct flight *flight, const struct kube_answer *answer,
+                         const struct answer_target *target)
+{
+    if (!answer_is_foreign(answer, target))
+        return;
+    CLEANUP_FREE char *sentence = answer_foreign_sentence(answer, target);
+    str_replace(&flight->last_summary, sentence);
+}
+
 static void take_answer(struct flight *flight, const struct kube_answer *answer)
 {
-    switch (answer_classify(flight->kind, answer)) {
+    struct answer_target target = flight_target(flight);
+    target.uid = flight->uid;
+    target.subresource = flight->subresource;
+    target.deleted = flight->kind == STEP_DELETE;
+    note_foreign(flight, answer, &target);
+    switch (answer_classify(flight->kind, &target, answer)) {
     case ANSWER_APPLIED:
         flight_close(flight, JOURNAL_APPLIED, answer->http, answered_object(answer), NULL);
         return;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/time_text.h"
+#include "control/answer.h"
 #include "control/crash.h"
 #include "control/gateway.h"
 #include "control/resolve.h"
@@ -188,6 +189,13 @@ int flight_newest_attempt(const struct flight *flight);
 void flight_park(struct flight *flight);
 /* Closes the last attempt, then sends the same bytes again. */
 void flight_send_again(struct flight *flight);
+
+/* The object that it writes, as it is read: without precondition. */
+static inline struct answer_target flight_target(const struct flight *flight)
+{
+    return (struct answer_target){
+        .resource = flight->resource, .namespace = flight->namespace, .name = flight->name};
+}
 
 /* doubt.c */
 /* Reads the object after delay_us and gives the verdict. */

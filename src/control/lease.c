@@ -2,6 +2,7 @@
 #include "control/lease.h"
 
 #include "base/time_text.h"
+#include "control/answer.h"
 #include "control/step.h"
 
 #define LEASE_US (30 * US_PER_S)
@@ -150,9 +151,11 @@ static void gain(struct lease *lease, enum journal_head_verdict head)
     lease->options.gained(lease->options.context, head);
 }
 
+/* A 409 is somebody else's turn; the network speaks up when the Lease is read. */
 static void take_refusal(struct lease *lease, const struct kube_answer *answer)
 {
-    if (answer->outcome == KUBE_REFUSED && answer->http != 409) {
+    bool by_proxy = answer->outcome == KUBE_NO_ANSWER && answer->http != 0;
+    if (by_proxy || (answer->outcome == KUBE_REFUSED && answer->http != 409)) {
         CLEANUP_FREE char *what =
             xasprintf("cannot write the lease %s/%s", lease->options.namespace, lease->options.name);
         CLEANUP_FREE char *sentence = kube_answer_sentence(answer, what);
@@ -298,7 +301,9 @@ static void read_done(void *context, const struct kube_answer *answer)
     lease->reading = NULL;
     if (lease->state != LOOKING && lease->state != HOLDING)
         return;
-    if (answer->outcome == KUBE_OK && cJSON_IsObject(answer->body)) {
+    struct answer_target target = {
+        .resource = KUBE_LEASE, .namespace = lease->options.namespace, .name = lease->options.name};
+    if (answer->outcome == KUBE_OK && answer_is_target(answer->body, &target)) {
         take_object(lease, answer->body);
         take_reading(lease);
     } else if (answer->http == 404 && str_equal(answer->reason, "NotFound")) {
@@ -310,7 +315,10 @@ static void read_done(void *context, const struct kube_answer *answer)
     } else {
         CLEANUP_FREE char *what =
             xasprintf("cannot read the lease %s/%s", lease->options.namespace, lease->options.name);
-        CLEANUP_FREE char *sentence = kube_answer_sentence(answer, what);
+        CLEANUP_FREE char *foreign =
+            answer->outcome == KUBE_OK ? answer_foreign_sentence(answer, &target) : NULL;
+        CLEANUP_FREE char *sentence =
+            foreign ? xasprintf("%s: %s", what, foreign) : kube_answer_sentence(answer, what);
         report(lease, sentence);
         schedule(lease, jittered_us(lease, RETRY_US), look);
     }

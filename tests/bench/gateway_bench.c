@@ -36,20 +36,18 @@ struct env_http {
     struct http_callbacks callbacks;
     void *context;
     struct env_timer *timer;
+    char body[256];
 };
 
 static void answer_now(void *context)
 {
     struct env_http *http = context;
-    static const char body[] =
-        "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"db-0\",\"namespace\":\"default\",\"uid\":"
-        "\"0a1b2c3d-0000-4000-8000-000000000000\",\"resourceVersion\":\"11\"}}";
     bool leaves = http->callbacks.before_send(http->context);
     struct http_answer answer = {.outcome = leaves ? HTTP_ANSWERED : HTTP_NOT_SENT,
                                  .status = leaves ? 200 : 0,
                                  .body_whole = leaves,
-                                 .body = body,
-                                 .body_length = sizeof(body) - 1,
+                                 .body = http->body,
+                                 .body_length = strlen(http->body),
                                  .retry_after_us = -1,
                                  .problem = leaves ? NULL : "refused",
                                  .code = leaves ? ERROR_NONE : ERROR_CANCELLED};
@@ -60,9 +58,13 @@ static void answer_now(void *context)
 static struct env_http *submit_http(struct env *env, const struct http_request *request,
                                     const struct http_callbacks *callbacks, void *context)
 {
-    (void)request;
     struct env_http *http = xcalloc(1, sizeof(*http));
     *http = (struct env_http){.env = env, .callbacks = *callbacks, .context = context};
+    const char *name = strrchr(request->path, '/') + 1;
+    snprintf(http->body, sizeof(http->body),
+             "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"%.*s\",\"namespace\":\"default\",\"uid\":"
+             "\"0a1b2c3d-0000-4000-8000-000000000000\",\"resourceVersion\":\"11\"}}",
+             (int)strcspn(name, "?"), name);
     http->timer = env_timer_start(env, 0, answer_now, http);
     return http;
 }

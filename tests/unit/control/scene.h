@@ -105,6 +105,22 @@ static inline void scene_cut(struct scene *scene, struct env_sim_call *call)
     scene_settle(scene);
 }
 
+/* The status line and these bytes come, then the connection dies. */
+static inline void scene_cut_after(struct scene *scene, struct env_sim_call *call, int status,
+                                   const char *bytes)
+{
+    env_sim_http_begin(call, status, NULL, 0);
+    env_sim_http_data(call, bytes, strlen(bytes));
+    scene_cut(scene, call);
+}
+
+/* What an API server answers to a write of this object, and to a finished delete. */
+#define OBJECT(kind, namespace, name, uid)                                                                   \
+    "{\"kind\":\"" kind "\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"" name                            \
+    "\",\"namespace\":\"" namespace "\",\"uid\":\"" uid "\",\"resourceVersion\":\"11\"}}"
+#define SUCCESS(name, uid)                                                                                   \
+    "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Success\",\"details\":{"        \
+    "\"name\":\"" name "\",\"kind\":\"pods\",\"uid\":\"" uid "\"}}"
 #define STATUS_OF(code, reason)                                                                              \
     "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"message\":\"m\",\"reason\":"        \
     "\"" reason "\",\"code\":" #code "}"
@@ -275,6 +291,23 @@ static inline struct step_request *scene_create(const char *pod, const char *ima
     json_add_str(json_add_object(request->body, "metadata"), "name", pod);
     json_add_str(json_add_object(request->body, "spec"), "image", image);
     request->fingerprint = xasprintf("create %s", pod);
+    scene_of_rollout(request);
+    return request;
+}
+
+static inline struct step_request *scene_gate(const char *pod)
+{
+    struct step_request *request = step_request_make(STEP_GATE, KUBE_POD, "db", pod);
+    request->subresource = xstrdup("status");
+    request->uid = xstrdup("u1");
+    request->version = xstrdup("10");
+    request->body = json_new_object();
+    cJSON *conditions = json_add_array(json_add_object(request->body, "status"), "conditions");
+    cJSON *condition = json_new_object();
+    json_add_str(condition, "type", STEP_GATE_CONDITION);
+    json_add_str(condition, "status", "False");
+    json_append_item(conditions, condition);
+    request->fingerprint = xstrdup("gate");
     scene_of_rollout(request);
     return request;
 }

@@ -26,6 +26,7 @@ struct scene {
     size_t taken;
     int answered;
     int last_http;
+    enum kube_outcome last_outcome;
     bool leads;
 };
 
@@ -92,6 +93,7 @@ static void answered(void *context, const struct kube_answer *kube_answer)
     struct scene *scene = context;
     scene->answered++;
     scene->last_http = kube_answer->http;
+    scene->last_outcome = kube_answer->outcome;
 }
 
 static cJSON *parse(const char *text)
@@ -168,6 +170,40 @@ static void a_dry_run_says_so_in_the_query(void **state)
     struct env_sim_call *call = next(scene);
     assert_non_null(strstr(call->path, "dryRun=All"));
     answer(scene, call, 201);
+}
+
+/* A proxy's page accepts no template, whatever its status line says. */
+static void a_yes_that_is_not_the_servers_is_no_answer(void **state)
+{
+    struct scene *scene = *state;
+    static const struct {
+        const char *text;
+        enum kube_outcome outcome;
+    } cases[] = {
+        {"{\"kind\":\"Pod\",\"metadata\":{\"name\":\"mysql-0\",\"namespace\":\"db\"}}", KUBE_OK},
+        {"<html>Please log in</html>", KUBE_NO_ANSWER},
+        {"", KUBE_NO_ANSWER},
+        {"{}", KUBE_NO_ANSWER},
+        {"{\"kind\":\"Pod\",\"metadata\":{\"name\":\"mysql-1\",\"namespace\":\"db\"}}", KUBE_NO_ANSWER},
+        {"{\"kind\":\"Status\",\"status\":\"Success\"}", KUBE_NO_ANSWER},
+    };
+    CLEANUP_JSON cJSON *body = parse("{\"metadata\":{\"name\":\"mysql-0\"}}");
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        exempt_write(scene->exempt,
+                     &(struct exempt_request){.kind = EXEMPT_DRY_RUN,
+                                              .method = "POST",
+                                              .resource = KUBE_POD,
+                                              .namespace = "db",
+                                              .content_type = KUBE_JSON,
+                                              .body = body,
+                                              .timeout_us = US_PER_S},
+                     answered, scene);
+        env_sim_http_answer(next(scene), 201, NULL, 0, cases[i].text, strlen(cases[i].text));
+        env_sim_run_for(scene->env, 0);
+        assert_int_equal(scene->answered, i + 1);
+        if (scene->last_outcome != cases[i].outcome)
+            fail_msg("%s: outcome %d", cases[i].text, scene->last_outcome);
+    }
 }
 
 static void every_deciding_field_is_known(void **state)
@@ -298,6 +334,7 @@ int main(void)
         scene_test(a_status_that_describes_goes_out_under_an_exempt_id),
         scene_test(ids_do_not_repeat),
         scene_test(a_dry_run_says_so_in_the_query),
+        scene_test(a_yes_that_is_not_the_servers_is_no_answer),
         scene_test(every_deciding_field_is_known),
         scene_test(who_does_not_lead_describes_nothing),
         scene_test(an_event_is_made_once_and_then_counted),

@@ -106,7 +106,7 @@ static void what_is_under_way_is_bounded(void **state)
     assert_int_equal(scene_submit(scene, scene_create("one-too-many-0", "a")), -ERROR_REFUSED);
     assert_false(gateway_is_open(scene->gateway, KUBE_POD, "db", "one-too-many-0"));
     /* An answer makes room; so does one that leaves the step in doubt: it may stay so for long. */
-    scene_answer(scene, scene_expect(scene, "POST", NULL), 201, "{\"kind\":\"Pod\",\"metadata\":{}}");
+    scene_answer(scene, scene_expect(scene, "POST", NULL), 201, OBJECT("Pod", "db", "mysql-0", "u1"));
     assert_false(gateway_is_busy(scene->gateway));
     assert_int_equal(scene_submit(scene, scene_delete("other-0")), 0);
     assert_true(gateway_is_busy(scene->gateway));
@@ -119,16 +119,39 @@ static void what_is_under_way_is_bounded(void **state)
 enum then { CLOSED, READ, LATER };
 static const struct answer_case {
     const char *name;
-    enum { PATCHES, DELETES, CREATES } step;
+    enum { PATCHES, GATES, DELETES, CREATES } step;
     int status;
     const char *body;
     enum then then;
     enum journal_kind kind; /* when closed */
 } answers[] = {
-    {"200 is applied", PATCHES, 200, "{\"kind\":\"Pod\",\"metadata\":{}}", CLOSED, JOURNAL_APPLIED},
-    {"201 is applied", CREATES, 201, "{\"kind\":\"Pod\",\"metadata\":{}}", CLOSED, JOURNAL_APPLIED},
-    {"a body that cannot be read is applied all the same", PATCHES, 200, "{\"kind\":\"Po", CLOSED,
+    {"200 is applied", PATCHES, 200, OBJECT("Pod", "db", "mysql-4", "u1"), CLOSED, JOURNAL_APPLIED},
+    {"201 is applied", CREATES, 201, OBJECT("Pod", "db", "mysql-4", "u7"), CLOSED, JOURNAL_APPLIED},
+    {"200 with the object is an applied delete", DELETES, 200, OBJECT("Pod", "db", "mysql-4", "u1"), CLOSED,
      JOURNAL_APPLIED},
+    {"200 with a success of this name is an applied delete", DELETES, 200, SUCCESS("mysql-4", "u1"), CLOSED,
+     JOURNAL_APPLIED},
+    {"200 of a status is applied by the object", GATES, 200, OBJECT("Pod", "db", "mysql-4", "u1"), CLOSED,
+     JOURNAL_APPLIED},
+    {"200 of a proxy's page asks the resolver", PATCHES, 200, "<html>Please log in</html>", READ, 0},
+    {"200 of a proxy's page to a create asks the resolver", CREATES, 200, "<html></html>", READ, 0},
+    {"200 of a proxy's page to a delete asks the resolver", DELETES, 200, "<html></html>", READ, 0},
+    {"200 of a proxy's page to a status asks the resolver", GATES, 200, "<html></html>", READ, 0},
+    {"200 without a body asks the resolver", PATCHES, 200, "", READ, 0},
+    {"200 with half an object, said to be whole, asks the resolver", PATCHES, 200, "{\"kind\":\"Po", READ, 0},
+    {"200 with any JSON asks the resolver", PATCHES, 200, "{}", READ, 0},
+    {"200 with a list asks the resolver", PATCHES, 200, "[]", READ, 0},
+    {"200 of another kind asks the resolver", PATCHES, 200,
+     OBJECT("PersistentVolumeClaim", "db", "mysql-4", "u1"), READ, 0},
+    {"200 of another name asks the resolver", PATCHES, 200, OBJECT("Pod", "db", "mysql-5", "u1"), READ, 0},
+    {"200 of another namespace asks the resolver", PATCHES, 200, OBJECT("Pod", "x", "mysql-4", "u1"), READ,
+     0},
+    {"200 of another uid asks the resolver", PATCHES, 200, OBJECT("Pod", "db", "mysql-4", "u2"), READ, 0},
+    {"201 of another name asks the resolver", CREATES, 201, OBJECT("Pod", "db", "mysql-5", "u1"), READ, 0},
+    {"200 with a Status asks the resolver", PATCHES, 200, SUCCESS("mysql-4", "u1"), READ, 0},
+    {"200 with a success of another name asks the resolver", DELETES, 200, SUCCESS("mysql-5", "u1"), READ, 0},
+    {"200 with a success of another uid asks the resolver", DELETES, 200, SUCCESS("mysql-4", "u2"), READ, 0},
+    {"200 with a failure asks the resolver", DELETES, 200, NOT_FOUND, READ, 0},
     {"3xx is rejected", PATCHES, 307, "", CLOSED, JOURNAL_REJECTED},
     {"400 is rejected", PATCHES, 400, STATUS_OF(400, "BadRequest"), CLOSED, JOURNAL_REJECTED},
     {"403 is rejected", PATCHES, 403, STATUS_OF(403, "Forbidden"), CLOSED, JOURNAL_REJECTED},
@@ -159,6 +182,7 @@ static void run_answer_case(const struct answer_case *test)
     scene_setup(&state);
     struct scene *scene = state;
     struct step_request *request = test->step == PATCHES   ? scene_patch("mysql-4", "b")
+                                   : test->step == GATES   ? scene_gate("mysql-4")
                                    : test->step == DELETES ? scene_delete("mysql-4")
                                                            : scene_create("mysql-4", "a");
     assert_int_equal(scene_submit(scene, request), 0);
@@ -190,6 +214,54 @@ static void each_answer_means_what_rule_3_says(void **state)
         print_message("    %s\n", answers[i].name);
         run_answer_case(&answers[i]);
     }
+}
+
+/* The server began to say yes: the connection died over the rest. */
+static void a_cut_body_is_applied_all_the_same(void **state)
+{
+    struct scene *scene = *state;
+    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
+    scene_cut_after(scene, scene_expect(scene, "PATCH", NULL), 200, "{\"kind\":\"Po");
+    assert_told(scene, 0, JOURNAL_APPLIED);
+    assert_false(scene->told[0].has_object);
+    assert_int_equal(scene_submit(scene, scene_delete("mysql-5")), 0);
+    scene_cut_after(scene, scene_expect(scene, "DELETE", NULL), 200, "");
+    assert_told(scene, 1, JOURNAL_APPLIED);
+}
+
+static void a_cut_page_of_a_proxy_settles_nothing(void **state)
+{
+    struct scene *scene = *state;
+    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
+    scene_cut_after(scene, scene_expect(scene, "PATCH", NULL), 200, "<html>Please l");
+    assert_told(scene, 0, JOURNAL_UNKNOWN);
+    (void)scene_expect(scene, "GET", NULL);
+}
+
+static void a_yes_that_is_not_the_servers_is_resolved_by_reading(void **state)
+{
+    struct scene *scene = *state;
+    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
+    struct env_sim_call *call = scene_expect(scene, "PATCH", NULL);
+    char key[128];
+    snprintf(key, sizeof(key), "%s", key_of_call(call));
+    scene_answer(scene, call, 200, "{}");
+    assert_told(scene, 0, JOURNAL_UNKNOWN);
+    /* What is read may come from the same place: neither a page nor another object says anything. */
+    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, "<html>Please log in</html>");
+    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, "{}");
+    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, OBJECT("Pod", "db", "mysql-5", "u9"));
+    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, SUCCESS("mysql-4", "u1"));
+    assert_int_equal(scene->told_count, 1);
+    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u1", "10", NULL));
+    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
+    call = scene_expect(scene, "PATCH", NULL);
+    scene_answer(scene, call, 200, pod_text("u1", "11", key));
+    assert_told(scene, 1, JOURNAL_APPLIED);
+    assert_history(scene, "begin intent unknown applied");
+    assert_string_equal(scene_sql(scene, "SELECT http || ' ' || reason FROM entry WHERE kind = 'unknown'"),
+                        "200 200, but the answer is not Pod/db/mysql-4 as the API server would send it: "
+                        "something else answers in its place (a proxy?)");
 }
 
 static void a_lost_answer_is_unknown_and_read(void **state)
@@ -305,7 +377,8 @@ static void a_person_can_settle_a_step(void **state)
     struct env_sim_call *call = scene_expect(scene, "PATCH", NULL);
     char text[512];
     snprintf(text, sizeof(text),
-             "{\"kind\":\"Pod\",\"metadata\":{\"uid\":\"u1\",\"resourceVersion\":\"10\",\"annotations\":{"
+             "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"mysql-4\",\"namespace\":\"db\",\"uid\":\"u1\","
+             "\"resourceVersion\":\"10\",\"annotations\":{"
              "\"apps.neo.io/settle\":\"%s=absent; I looked\"}}}",
              key_of_call(call));
     scene_cut(scene, call);
@@ -785,6 +858,9 @@ int main(void)
         scene_test(an_object_has_one_open_step_at_most),
         scene_test(what_is_under_way_is_bounded),
         cmocka_unit_test(each_answer_means_what_rule_3_says),
+        scene_test(a_cut_body_is_applied_all_the_same),
+        scene_test(a_cut_page_of_a_proxy_settles_nothing),
+        scene_test(a_yes_that_is_not_the_servers_is_resolved_by_reading),
         scene_test(a_lost_answer_is_unknown_and_read),
         scene_test(the_echo_of_an_earlier_delivery_is_never_rejected),
         scene_test(a_refusal_after_an_unanswered_attempt_settles_nothing),

@@ -22,12 +22,15 @@ struct world {
     struct lease *lease;
     cJSON *object; /* NULL: there is none */
     int version;
-    bool down; /* the server never answers */
+    bool down;              /* the server never answers */
+    const char *write_page; /* what something else answers 200 with, in the server's place, to writes */
+    const char *read_page;  /* to reads */
     int reads, writes;
     int gained, lost, reported;
     enum journal_head_verdict head;
     bool given_back;
     char why[128];
+    char said[256]; /* the newest report */
 };
 
 /* --- the server ----------------------------------------------------------------------------------------- */
@@ -44,6 +47,11 @@ static void answer_status(struct env_sim_call *call, int status, const char *rea
         "{\"kind\":\"Status\",\"status\":\"Failure\",\"message\":\"m\",\"reason\":\"%s\",\"code\":%d}",
         reason, status);
     env_sim_http_answer(call, status, NULL, 0, text, strlen(text));
+}
+
+static void answer_page(struct env_sim_call *call, const char *page)
+{
+    env_sim_http_answer(call, 200, NULL, 0, page, strlen(page));
 }
 
 static void merge(cJSON *target, const cJSON *patch)
@@ -97,6 +105,8 @@ static void arrive(void *context, struct env_sim_call *call)
     struct world *world = context;
     if (world->down) {
         env_sim_http_freeze(call);
+    } else if (strcmp(call->method, "GET") == 0 ? world->read_page : world->write_page) {
+        answer_page(call, strcmp(call->method, "GET") == 0 ? world->read_page : world->write_page);
     } else if (strcmp(call->method, "GET") == 0) {
         world->reads++;
         if (world->object)
@@ -127,8 +137,8 @@ static void lost(void *context, const char *why)
 static void reported(void *context, const char *sentence)
 {
     struct world *world = context;
-    (void)sentence;
     world->reported++;
+    snprintf(world->said, sizeof(world->said), "%s", sentence);
 }
 
 static void given_back(void *context)
@@ -209,7 +219,8 @@ static void put_lease(struct world *world, const char *holder_identity, int64_t 
                       const char *head)
 {
     CLEANUP_FREE char *text =
-        xasprintf("{\"metadata\":{\"name\":\"neoset\",\"uid\":\"lease-uid\",\"annotations\":{}},"
+        xasprintf("{\"kind\":\"Lease\",\"metadata\":{\"name\":\"neoset\",\"namespace\":\"neo\",\"uid\":"
+                  "\"lease-uid\",\"annotations\":{}},"
                   "\"spec\":{\"holderIdentity\":\"%s\",\"leaseDurationSeconds\":30,"
                   "\"leaseTransitions\":%lld,\"renewTime\":\"2020-01-01T00:00:00.000000Z\"}}",
                   holder_identity, (long long)transition_count);
@@ -320,6 +331,60 @@ static void the_epoch_rises_though_somebody_deleted_the_lease(void **state)
     assert_int_equal(world->gained, 2);
     assert_int_equal(journal_epoch(world->journal.journal), 43);
     assert_int_equal(transitions(world), 43);
+}
+
+#define OTHER_LEASE                                                                                          \
+    "{\"kind\":\"Lease\",\"metadata\":{\"name\":\"other\",\"namespace\":\"neo\",\"uid\":\"u\","              \
+    "\"resourceVersion\":\"9\"},\"spec\":{\"holderIdentity\":\"\"}}"
+
+static void a_page_that_says_yes_gives_no_lease(void **state)
+{
+    struct world *world = *state;
+    static const char *const pages[] = {"<html>Please log in</html>", "{}", "", OTHER_LEASE};
+    static const char *const says[] = {
+        "the answer is a web page",
+        "the answer is not Lease/neo/neoset as the API server would send it",
+        "the answer is not JSON",
+        "the answer is not Lease/neo/neoset as the API server would send it",
+    };
+    start(world);
+    for (size_t i = 0; i < ARRAY_SIZE(pages); i++) {
+        world->write_page = pages[i];
+        world->said[0] = '\0';
+        pass(world, 10 * US_PER_S);
+        assert_int_equal(world->gained, 0);
+        assert_non_null(strstr(world->said, "cannot write the lease neo/neoset: "));
+        assert_non_null(strstr(world->said, says[i]));
+    }
+    world->write_page = NULL;
+    pass(world, 10 * US_PER_S);
+    assert_int_equal(world->gained, 1);
+}
+
+static void a_page_that_says_yes_renews_nothing(void **state)
+{
+    struct world *world = *state;
+    start(world);
+    pass(world, 6 * US_PER_S);
+    assert_true(lease_is_ours(world->lease));
+    world->write_page = OTHER_LEASE;
+    pass(world, 20 * US_PER_S);
+    assert_false(lease_is_ours(world->lease));
+    assert_int_equal(world->lost, 1);
+}
+
+static void a_page_that_is_read_says_nothing_of_the_holder(void **state)
+{
+    struct world *world = *state;
+    put_lease(world, "pod-1_ffff", 7, NULL);
+    static const char *const pages[] = {"<html>Please log in</html>", "{}", OTHER_LEASE};
+    start(world);
+    for (size_t i = 0; i < ARRAY_SIZE(pages); i++) {
+        world->read_page = pages[i];
+        pass(world, 10 * US_PER_S);
+        assert_int_equal(world->writes, 0);
+        assert_non_null(strstr(world->said, "cannot read the lease neo/neoset: "));
+    }
 }
 
 static void without_renewals_it_is_over_after_fifteen_seconds(void **state)
@@ -479,6 +544,9 @@ int main(void)
         lease_test(a_lease_that_was_given_back_is_taken_at_once),
         lease_test(our_own_dead_run_need_not_be_waited_for),
         lease_test(the_epoch_rises_though_somebody_deleted_the_lease),
+        lease_test(a_page_that_says_yes_gives_no_lease),
+        lease_test(a_page_that_says_yes_renews_nothing),
+        lease_test(a_page_that_is_read_says_nothing_of_the_holder),
         lease_test(without_renewals_it_is_over_after_fifteen_seconds),
         lease_test(what_left_before_the_deadline_is_dead_before_another_may_start),
         lease_test(a_stolen_lease_is_noticed_at_the_next_renewal),

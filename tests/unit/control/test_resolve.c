@@ -305,13 +305,15 @@ static void a_write_without_its_preconditions_does_not_leave(void **state)
 
 /* --- answers -------------------------------------------------------------------------------------------- */
 
+static const struct answer_target pod = {.resource = KUBE_POD, .namespace = "db", .name = "mysql-4"};
+
 static void a_missing_answer_is_not_a_refusal(void **state)
 {
     (void)state;
     struct kube_answer answer = {.outcome = KUBE_NO_ANSWER, .reason = "", .message = ""};
-    assert_int_equal(answer_classify(STEP_PATCH, &answer), ANSWER_UNKNOWN);
+    assert_int_equal(answer_classify(STEP_PATCH, &pod, &answer), ANSWER_UNKNOWN);
     answer.outcome = KUBE_NOT_SENT;
-    assert_int_equal(answer_classify(STEP_PATCH, &answer), ANSWER_NOT_SENT);
+    assert_int_equal(answer_classify(STEP_PATCH, &pod, &answer), ANSWER_NOT_SENT);
 }
 
 static void no_status_line_of_a_refusal_counts_as_applied(void **state)
@@ -320,7 +322,7 @@ static void no_status_line_of_a_refusal_counts_as_applied(void **state)
     for (int kind = 0; kind < STEP_KIND_COUNT; kind++) {
         for (int http = 300; http < 600; http++) {
             struct kube_answer answer = {.outcome = KUBE_REFUSED, .http = http, .reason = "", .message = ""};
-            enum answer_class class = answer_classify((enum step_kind)kind, &answer);
+            enum answer_class class = answer_classify((enum step_kind)kind, &pod, &answer);
             assert_int_not_equal(class, ANSWER_APPLIED);
             assert_int_not_equal(class, ANSWER_NOT_SENT);
             if (http >= 500)

@@ -224,6 +224,12 @@ static void a_read_needs_its_body_and_a_write_does_not(void **state)
     assert_int_equal(decoded.answer.outcome, KUBE_OK);
     assert_true(decoded.answer.body_cut);
     assert_null(decoded.answer.body);
+    assert_null(decoded.answer.stranger);
+    kube_decoded_done(&decoded);
+    cut.body = "<html>Plea";
+    cut.body_length = strlen(cut.body);
+    kube_decode(&cut, KUBE_DECODE_WRITE, &decoded);
+    assert_non_null(decoded.answer.stranger);
     kube_decoded_done(&decoded);
     decoded = decode(200, "no JSON", KUBE_DECODE_READ);
     assert_int_equal(decoded.answer.outcome, KUBE_NO_ANSWER);
