@@ -171,6 +171,16 @@ static void move_stage(struct plan *plan)
     }
 }
 
+/* Where every pod runs what is stable there is nothing to open: a fence that moves is no step. */
+static void rest_stage(struct plan *plan)
+{
+    const struct neoset_deciding *now = &plan->now;
+    struct neoset_deciding *next = &plan->next;
+    if (now->present && now->stable_proven && str_equal(now->target, next->target) &&
+        str_equal(now->stable, next->target) && now->left.count == 0 && is_complete(plan, next->target))
+        next->stage = now->stage;
+}
+
 static void name_images(struct plan *plan)
 {
     struct neoset_deciding *next = &plan->next;
@@ -204,6 +214,7 @@ void plan_decide(struct plan *plan)
         note_done(plan);
         move_stage(plan);
         complete(plan);
+        rest_stage(plan);
     }
     name_images(plan);
     plan->complete = next->present && is_complete(plan, next->target);
@@ -300,7 +311,9 @@ void plan_advance(struct plan *plan)
 {
     if (neoset_deciding_equal(&plan->now, &plan->next) || plan->at->status_write_open)
         return;
-    bool rollout = plan->active || (plan->now.present && !str_equal(plan->now.stable, plan->next.stable));
+    const struct neoset_deciding *now = &plan->now;
+    bool ends_rollout = now->present && (!str_equal(now->stable, plan->next.stable) || now->left.count > 0);
+    bool rollout = plan->active || ends_rollout;
     struct step_request *request =
         plan_request(plan, STEP_ADVANCE, KUBE_NEOSET, plan->set->name, plan->set->uid, plan->set->version,
                      rollout ? "rollout" : "scale");

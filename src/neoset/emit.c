@@ -4,12 +4,24 @@
 /* What one turn may ask for: more waits for the next one. */
 enum { STEPS_MAX = 500, EVENTS_MAX = 64 };
 
-/* From what is stored as stable to what the template says: the same words from the first step of a rollout to
- * its last, or it would fall into several operations. */
-static void name_rollout(const struct plan *plan, struct step_request *request)
+/* What the newest template is rolled out over: stable; or, when it is stable itself, the newest one beside
+ * it, which was left half way. The same from the first step of a rollout to its last. */
+static const struct revision_fact *rolled_over(const struct plan *plan)
 {
     const struct neoset_snapshot *at = plan->at;
-    const struct revision_fact *from = revision_find(at->revisions, at->revision_count, plan->now.stable);
+    if (!plan->wanted || !str_equal(plan->wanted->name, plan->now.stable))
+        return revision_find(at->revisions, at->revision_count, plan->now.stable);
+    const struct revision_fact *newest = NULL;
+    for (size_t i = 0; i < at->revision_count; i++)
+        if (at->revisions[i] != plan->wanted && (!newest || at->revisions[i]->number > newest->number))
+            newest = at->revisions[i];
+    return newest;
+}
+
+/* The words that an operation is known by: others in mid-way, and it would fall into several. */
+static void name_rollout(const struct plan *plan, struct step_request *request)
+{
+    const struct revision_fact *from = rolled_over(plan);
     bool same_image = from && str_equal(from->first_image, plan->set->first_image);
     request->come_from = xstrdup(!from                              ? ""
                                  : same_image || !from->first_image ? from->name

@@ -143,6 +143,52 @@ static void a_rollout_is_one_operation_from_its_first_step_to_its_last(void **st
     assert_string_equal(fake->operations, expected);
 }
 
+/* Of the words that operations are known by: constant from the first step to the last, also on a way back that
+ * a fence stopped half way. */
+static void a_way_back_from_half_way_is_one_rollout_named_by_its_images(void **state)
+{
+    (void)state;
+    CLEANUP_FAKE struct fake *fake = make_running(5, "db:1");
+    fake_set_fence(fake, 2);
+    fake_set_image(fake, "db:2");
+    fake_run(fake, 60);
+    assert_int_equal(count_image(fake, "db:2"), 3);
+    str_replace(&fake->operations, "");
+    fake_set_image(fake, "db:1");
+    assert_true(fake_run_until(fake, "Completed", 100));
+    assert_string_equal(fake->operations, "rollout->db:1\n");
+}
+
+/* Nothing moves, so nothing is written and no operation begins. */
+static void the_fence_of_a_settled_set_moves_without_a_step(void **state)
+{
+    (void)state;
+    CLEANUP_FAKE struct fake *fake = make_running(5, "db:1");
+    fake_set_image(fake, "db:2");
+    assert_true(fake_run_until(fake, "Completed", 100));
+    str_replace(&fake->operations, "");
+    for (int fence = 4; fence >= 0; fence -= 2) {
+        fake_set_fence(fake, fence);
+        fake_run(fake, 10);
+    }
+    assert_string_equal(fake->operations, "");
+    fake_set_image(fake, "db:3");
+    assert_true(fake_run_until(fake, "Completed", 100));
+}
+
+static void the_fence_of_a_new_set_moves_without_a_step(void **state)
+{
+    (void)state;
+    CLEANUP_FAKE struct fake *fake = fake_make(3, "db:1");
+    fake_set_fence(fake, 2);
+    fake_run(fake, 20);
+    assert_int_equal(fake_number(fake, "availableReplicas"), 3);
+    str_replace(&fake->operations, "");
+    fake_set_fence(fake, 0);
+    fake_run(fake, 10);
+    assert_string_equal(fake->operations, "");
+}
+
 /* --- the fence ------------------------------------------------------------------------------------------ */
 
 static void the_fence_is_never_crossed_and_the_message_says_so(void **state)
@@ -329,6 +375,7 @@ static void a_pause_starts_nothing_and_finishes_what_runs(void **state)
     assert_int_equal(fake->counts.patches, 1);
     assert_string_equal(fake_text(fake, "phase"), "Paused");
     assert_int_equal(fake_number(fake, "updatedReplicas"), 1);
+    assert_int_equal(cJSON_GetArraySize(json_path(fake->set, "status", "doneOrdinals", NULL)), 1);
     assert_int_equal(fake_number(fake, "readyReplicas"), 5);
     assert_non_null(strstr(fake_text(fake, "message"), "set spec.updateStrategy.pause to false"));
     fake_pause(fake, false);
@@ -634,6 +681,9 @@ static void a_step_in_doubt_holds_every_other_update(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_way_back_from_half_way_is_one_rollout_named_by_its_images),
+        cmocka_unit_test(the_fence_of_a_settled_set_moves_without_a_step),
+        cmocka_unit_test(the_fence_of_a_new_set_moves_without_a_step),
         cmocka_unit_test(a_new_set_comes_up_in_order_and_is_idle),
         cmocka_unit_test(the_seed_tells_the_rollout),
         cmocka_unit_test(one_pod_at_a_time_costs_four_steps_a_pod),
