@@ -140,7 +140,7 @@ static inline void env_child_cancel(struct env *env, struct env_child **child)
     *child = NULL;
 }
 /* Listens on "ADDRESS:PORT" (a literal IP or localhost) for GET until env_free. Bounded: 32 connections, 5 s
- * each. */
+ * each, 1 s until the request's head is in. */
 static inline int env_listen(struct env *env, const char *address, env_listen_handler *handler, void *context,
                              struct error **err)
 {

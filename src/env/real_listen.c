@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The listener for metrics and probes: libmicrohttpd driven by our loop through its epoll descriptor. One
- * request a connection, 32 connections, each at most 5 s old. */
+ * request a connection. A request's head has one second, all of it five; when more than 32 are connected, the
+ * oldest without a whole head goes: a probe is answered whoever else holds connections open. */
 #include "env/real.h"
 
 #include <arpa/inet.h>
@@ -12,15 +13,20 @@
 
 enum {
     CONNECTIONS_MAX = 32,
+    /* Places for those that come while those that must go are being closed. */
+    CONNECTIONS_SPARE = 8,
     AGE_MAX_S = 5,
     CONNECTION_MEMORY = 16384,
     BODY_MAX = 16 << 20,
 };
-static const int64_t tick_us = 1000000;
+static const int64_t head_max_us = 1000000;
+static const int64_t age_max_us = AGE_MAX_S * 1000000LL;
 
 struct connection {
     int fd;
     int64_t since_us;
+    bool has_head; /* the request's line and headers are in */
+    bool ended;    /* by us; libmicrohttpd will say so */
     struct connection *prev;
     struct connection *next;
 };
@@ -29,9 +35,9 @@ struct real_listener {
     struct real *real;
     struct MHD_Daemon *daemon;
     uv_poll_t poll;
-    struct env_timer *tick; /* runs while there are connections */
-    struct connection *connections;
-    bool closed; /* a connection, in this run of the daemon */
+    struct env_timer *tick;         /* when the next one's time is over; runs while there are connections */
+    struct connection *connections; /* oldest first */
+    bool closed;                    /* a connection, in this run of the daemon */
     env_listen_handler *handler;
     void *context;
     struct real_listener *prev;
@@ -61,6 +67,9 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     static const char plain[] = "text/plain; charset=utf-8";
     struct real_listener *listener = context;
     if (*request == NULL) { /* first call: headers only */
+        const union MHD_ConnectionInfo *info =
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+        ((struct connection *)info->socket_context)->has_head = true;
         *request = listener;
         return MHD_YES;
     }
@@ -97,32 +106,59 @@ static void on_connection(void *context, struct MHD_Connection *mhd, void **slot
 
 static void on_tick(void *context);
 
+static int64_t due_us(const struct connection *connection)
+{
+    return connection->since_us + (connection->has_head ? age_max_us : head_max_us);
+}
+
+/* Ends those whose time is over (libmicrohttpd itself only ends what is silent), and of those that are too
+ * many the oldest without a head. When the next one's time is over, on the boot clock; INT64_MAX: there is
+ * none. */
+static int64_t end_some(struct real_listener *listener)
+{
+    size_t count = 0;
+    struct connection *connection;
+    DL_FOREACH (listener->connections, connection)
+        count += !connection->ended;
+    int64_t now_us = real_boot_us();
+    int64_t next_us = INT64_MAX;
+    DL_FOREACH (listener->connections, connection) {
+        if (connection->ended)
+            continue;
+        bool is_too_many = count > CONNECTIONS_MAX && !connection->has_head;
+        if (!is_too_many && due_us(connection) > now_us) {
+            next_us = MIN(next_us, due_us(connection));
+            continue;
+        }
+        connection->ended = true;
+        shutdown(connection->fd, SHUT_RDWR);
+        listener->closed = true;
+        count--;
+    }
+    return next_us;
+}
+
 static void serve(struct real_listener *listener)
 {
     listener->closed = false;
     MHD_run(listener->daemon);
+    int64_t next_us = end_some(listener);
     env_timer_cancel(&listener->real->env, &listener->tick);
     if (!listener->connections && !listener->closed)
         return;
     /* Zero when libmicrohttpd has work left that its epoll descriptor does not tell of; and when a connection
-     * went: one that came while all places were taken is accepted by the next run only. */
+     * goes: one that came while all places were taken is accepted by the next run only. */
     MHD_UNSIGNED_LONG_LONG wait_ms;
-    int64_t wait_us = listener->closed ? 0 : tick_us;
+    int64_t wait_us = listener->closed ? 0 : MAX(next_us - real_boot_us(), 0);
     if (MHD_get_timeout(listener->daemon, &wait_ms) == MHD_YES && wait_ms < (unsigned)(wait_us / 1000))
         wait_us = (int64_t)wait_ms * 1000;
     listener->tick = env_timer_start(&listener->real->env, wait_us, on_tick, listener);
 }
 
-/* Ends what is too old; libmicrohttpd itself only ends what is silent. */
 static void on_tick(void *context)
 {
     struct real_listener *listener = context;
     listener->tick = NULL;
-    int64_t oldest_us = real_boot_us() - AGE_MAX_S * 1000000LL;
-    struct connection *connection;
-    DL_FOREACH (listener->connections, connection)
-        if (connection->since_us < oldest_us)
-            shutdown(connection->fd, SHUT_RDWR);
     serve(listener);
 }
 
@@ -162,11 +198,12 @@ static bool parse_address(const char *text, struct sockaddr_storage *ret)
 
 static struct MHD_Daemon *start_daemon(struct real_listener *listener, const struct sockaddr *address)
 {
-    return MHD_start_daemon(
-        MHD_USE_EPOLL | (address->sa_family == AF_INET6 ? MHD_USE_IPv6 : 0), 0, NULL, NULL, on_request,
-        listener, MHD_OPTION_SOCK_ADDR, address, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)AGE_MAX_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_MEMORY, MHD_OPTION_NOTIFY_CONNECTION, on_connection, listener, MHD_OPTION_END);
+    return MHD_start_daemon(MHD_USE_EPOLL | (address->sa_family == AF_INET6 ? MHD_USE_IPv6 : 0), 0, NULL,
+                            NULL, on_request, listener, MHD_OPTION_SOCK_ADDR, address,
+                            MHD_OPTION_CONNECTION_LIMIT, (unsigned)(CONNECTIONS_MAX + CONNECTIONS_SPARE),
+                            MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)AGE_MAX_S,
+                            MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+                            MHD_OPTION_NOTIFY_CONNECTION, on_connection, listener, MHD_OPTION_END);
 }
 
 int real_listen(struct env *env, const char *address, env_listen_handler *handler, void *context,
