@@ -112,8 +112,7 @@ static int64_t due_us(const struct connection *connection)
 }
 
 /* Ends those whose time is over (libmicrohttpd itself only ends what is silent), and of those that are too
- * many the oldest without a head. When the next one's time is over, on the boot clock; INT64_MAX: there is
- * none. */
+ * many the oldest without a head. When to look again, on the boot clock. */
 static int64_t end_some(struct real_listener *listener)
 {
     size_t count = 0;
@@ -121,7 +120,7 @@ static int64_t end_some(struct real_listener *listener)
     DL_FOREACH (listener->connections, connection)
         count += !connection->ended;
     int64_t now_us = real_boot_us();
-    int64_t next_us = INT64_MAX;
+    int64_t next_us = now_us + age_max_us;
     DL_FOREACH (listener->connections, connection) {
         if (connection->ended)
             continue;
