@@ -307,6 +307,12 @@ static void look_for_waits(struct controller *controller, struct set_group *grou
     journal_open_waits_each(controller->journal, take_open_wait, &search);
 }
 
+bool follow_has_waits(struct controller *controller, struct set_group *group)
+{
+    look_for_waits(controller, group);
+    return controller_turn_of(group)->waits != NULL;
+}
+
 void follow_waits(struct controller *controller, struct set_group *group,
                   const struct neoset_decision *decision)
 {

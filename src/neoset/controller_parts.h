@@ -140,6 +140,7 @@ void turn_free(struct turn *turn);
 void follow_status(struct controller *controller, struct set_group *group, const cJSON *status_patch);
 void follow_probe(struct controller *controller, struct set_group *group, const cJSON *pod,
                   const char *revision);
+bool follow_has_waits(struct controller *controller, struct set_group *group);
 void follow_waits(struct controller *controller, struct set_group *group,
                   const struct neoset_decision *decision);
 /* Some operations end before the turn's steps are submitted, which belong to the next ones. */

@@ -82,6 +82,7 @@ static void plan(struct controller *controller, struct set_group *group, struct 
         .claim = view_claim,
         .open_step = view_open_step,
         .availability_in_doubt = view_availability_in_doubt,
+        .has_waits = follow_has_waits(controller, group),
         .wait = view_wait,
         .context = &view,
     };

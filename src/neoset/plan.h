@@ -64,6 +64,7 @@ struct neoset_snapshot {
                       struct neoset_open_step *ret);
     /* gateway_lowers_availability() of this set. */
     bool (*availability_in_doubt)(void *context);
+    bool has_waits; /* some wait of this set may be open */
     /* False: no such wait is open. May be NULL. */
     bool (*wait)(void *context, const char *action, enum kube_resource resource, const char *name,
                  struct neoset_wait_view *ret);

@@ -79,6 +79,13 @@ static bool is_expired(struct plan *plan, const struct slot *slot)
     return false;
 }
 
+static bool is_waited_for(const struct plan *plan, const struct slot *slot)
+{
+    struct neoset_wait_view view;
+    return plan->at->has_waits && plan->at->wait &&
+           plan->at->wait(plan->at->context, wait_ready, KUBE_POD, slot->pod->name, &view);
+}
+
 static void wait_for(struct plan *plan, struct slot *slot)
 {
     struct neoset_decision *out = plan->out;
@@ -104,12 +111,12 @@ void plan_progress(struct plan *plan)
     struct neoset_decision *out = plan->out;
     for (size_t i = 0; i < plan->slot_count; i++) {
         struct slot *slot = &plan->slots[i];
-        if (!slot->in_range || !slot->moved || !slot->live || !slot->on_target)
+        if (!slot->in_range || !slot->live || !slot->on_target)
             continue;
         bool done = ordinals_has(&plan->next.done, slot->ordinal);
-        if (!done)
+        if (!done && slot->moved)
             wait_for(plan, slot);
-        else if (!ordinals_has(&plan->now.done, slot->ordinal))
+        else if (done && is_waited_for(plan, slot))
             add_wait(&out->waits_done, &out->wait_done_count, slot->pod->name, 0, "available", false);
     }
 }
