@@ -87,6 +87,8 @@ $(BUILD)/kubesim: $(call object,tools/kubesim/main.c) $(KUBESIM_LIBRARY) $(LIBRA
 	$(link)
 $(BUILD)/replay: $(call object,tests/replay/replay.c tests/replay/trace.c) $(LIBRARY)
 	$(link)
+$(BUILD)/sim: $(call object,$(wildcard tests/sim/*.c)) $(TEST_LIBRARY) $(KUBESIM_LIBRARY) $(LIBRARY)
+	$(link)
 $(BUILD)/crash-matrix: $(call object,$(wildcard tests/process/*.c)) $(LIBRARY)
 	$(link)
 $(TESTS): EXTRA_LIBS := -lcmocka -lssl

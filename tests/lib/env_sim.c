@@ -154,6 +154,11 @@ static uint64_t next_random(struct sim_world *world)
     return z ^ (z >> 31);
 }
 
+void env_sim_reseed(struct env *env, uint64_t seed)
+{
+    sim_of(env)->world->random_state = seed;
+}
+
 uint64_t env_sim_random_below(struct env *env, uint64_t bound)
 {
     PRE(bound > 0);

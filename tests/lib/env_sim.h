@@ -42,6 +42,8 @@ int64_t env_sim_next_us(struct env *env);
 size_t env_sim_event_count(struct env *env);
 /* The wall clock alone jumps. */
 void env_sim_jump_wall(struct env *env, int64_t delta_us);
+/* From now on the world draws as one that was made with this seed. */
+void env_sim_reseed(struct env *env, uint64_t seed);
 /* A number from the world's generator: 0 .. bound-1; bound > 0. */
 uint64_t env_sim_random_below(struct env *env, uint64_t bound);
 

@@ -31,6 +31,7 @@ struct sim_server {
     struct exchange *exchanges;
     struct sim_write *writes;
     size_t write_count;
+    struct sim_server_hooks hooks;
 };
 
 /* --- kubesim's outside ---------------------------------------------------------------------------------- */
@@ -73,6 +74,22 @@ static void take_audit(void *context, const char *line, size_t length)
         .status = (int)code,
         .at_us = env_wall_us(server->env),
     };
+}
+
+static void take_change(void *context, const struct kubesim_change *change)
+{
+    struct sim_server *server = context;
+    server->hooks.changed(server->hooks.context, change);
+}
+
+static void tell_answered(struct exchange *exchange)
+{
+    struct sim_server *server = exchange->server;
+    const struct kubesim_response *response = &exchange->response;
+    if (server->hooks.answered)
+        server->hooks.answered(server->hooks.context, exchange->call,
+                               response->disposition == KUBESIM_HELD ? 0 : response->status,
+                               response->disposition == KUBESIM_ANSWERED);
 }
 
 /* --- time ----------------------------------------------------------------------------------------------- */
@@ -165,6 +182,7 @@ static void on_due(void *context)
         struct kubesim_request request = request_of(exchange->call, true);
         kubesim_response_done(&exchange->response);
         kubesim_handle(server->sim, &request, &exchange->response);
+        tell_answered(exchange);
         set_tick(server);
     }
     send_answer(exchange);
@@ -236,6 +254,7 @@ static void on_request(void *context, struct env_sim_call *call)
         open_watch(exchange, &request);
     } else {
         kubesim_handle(server->sim, &request, &exchange->response);
+        tell_answered(exchange);
         answer_later(exchange);
     }
     set_tick(server);
@@ -252,19 +271,54 @@ static void on_gone(void *context, struct env_sim_call *call)
 
 /* --- life ----------------------------------------------------------------------------------------------- */
 
-struct sim_server *sim_server_make(struct env *world, const struct kubelet_options *kubelet)
+static struct sim_server *make(struct env *world, const struct sim_server_hooks *hooks)
 {
     static const struct env_sim_http_ops ops = {.request = on_request, .gone = on_gone};
     struct sim_server *server = xcalloc(1, sizeof(*server));
     server->env = env_sim_process(world);
-    server->sim = kubesim_make(&(struct kubesim_options){
-        .now_us = now_us, .random = fill_random, .audit = take_audit, .context = server});
-    if (kubelet)
-        server->kubelet =
-            kubelet_attach_make(server->sim, kubelet, env_wall_us(server->env), on_wake, server);
+    if (hooks)
+        server->hooks = *hooks;
+    server->sim =
+        kubesim_make(&(struct kubesim_options){.now_us = now_us,
+                                               .random = fill_random,
+                                               .audit = hooks ? NULL : take_audit,
+                                               .changed = hooks && hooks->changed ? take_change : NULL,
+                                               .context = server});
     env_sim_http(server->env, &ops, server);
+    return server;
+}
+
+struct sim_server *sim_server_make(struct env *world, const struct kubelet_options *kubelet)
+{
+    struct sim_server *server = make(world, NULL);
+    if (kubelet)
+        sim_server_attach_kubelet(server, kubelet);
     set_tick(server);
     return server;
+}
+
+struct sim_server *sim_server_make_watched(struct env *world, const struct sim_server_hooks *hooks)
+{
+    struct sim_server *server = make(world, hooks);
+    set_tick(server);
+    return server;
+}
+
+void sim_server_attach_kubelet(struct sim_server *server, const struct kubelet_options *options)
+{
+    PRE(!server->kubelet);
+    server->kubelet = kubelet_attach_make(server->sim, options, env_wall_us(server->env), on_wake, server);
+    set_tick(server);
+}
+
+struct kubelet *sim_server_kubelet(struct sim_server *server)
+{
+    return server->kubelet ? kubelet_attach_kubelet(server->kubelet) : NULL;
+}
+
+void sim_server_poke(struct sim_server *server)
+{
+    set_tick(server);
 }
 
 void sim_server_free(struct sim_server *server)

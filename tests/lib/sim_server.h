@@ -15,6 +15,24 @@ struct sim_server;
 
 /* kubelet NULL: nobody runs the pods. Installs itself as the world's server. */
 struct sim_server *sim_server_make(struct env *world, const struct kubelet_options *kubelet);
+/* Who looks over the server's shoulder. Each may be NULL; all get context. */
+struct sim_server_hooks {
+    /* Each change of the store (see kubesim.h). */
+    void (*changed)(void *context, const struct kubesim_change *change);
+    /* What the server made of a request: the status, 0 when it was dropped or is held back; told: the answer
+     * sets out for the client. Not for watches. */
+    void (*answered)(void *context, const struct env_sim_call *call, int status, bool told);
+    void *context;
+};
+/* The same without an audit log (sim_server_write_count() stays 0) and without a kubelet at first: hooks see
+ * everything, and each request is cheaper. */
+struct sim_server *sim_server_make_watched(struct env *world, const struct sim_server_hooks *hooks);
+/* Pods run from now on. */
+void sim_server_attach_kubelet(struct sim_server *server, const struct kubelet_options *options);
+/* NULL: there is none. */
+struct kubelet *sim_server_kubelet(struct sim_server *server);
+/* Something was done to the model or the kubelet from outside: their clocks are looked at anew. */
+void sim_server_poke(struct sim_server *server);
 /* Its process ends with it. */
 void sim_server_free(struct sim_server *server);
 struct kubesim *sim_server_kubesim(struct sim_server *server);

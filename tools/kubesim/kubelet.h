@@ -115,6 +115,20 @@ int64_t kubelet_next_us(const struct kubelet *kubelet);
 bool kubelet_kill_container(struct kubelet *kubelet, const char *namespace, const char *pod,
                             const char *container, int64_t now_us);
 
+/* What runs, whatever was posted of it: for the judges of simulations. */
+struct kubelet_truth {
+    const char *name;  /* of the container */
+    const char *image; /* as in the spec that it was started from; NULL: it never was */
+    bool running;
+    bool ready;        /* as its probe has it */
+    unsigned replaced; /* how often a sync stopped it because its spec had changed */
+    int restarts;
+};
+/* The containers of a pod (without init containers that end); 0: the pod is not known here. Strings live
+ * until the next call of anything else. */
+size_t kubelet_see_truth(const struct kubelet *kubelet, const char *uid, struct kubelet_truth *ret,
+                         size_t room);
+
 /* Nodes that it plays: name (owned by the kubelet) and a Node object to register (the caller's). */
 unsigned kubelet_node_count(const struct kubelet *kubelet);
 const char *kubelet_node_name(const struct kubelet *kubelet, unsigned index);

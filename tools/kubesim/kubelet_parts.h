@@ -115,6 +115,7 @@ struct container {
     const char *reason; /* why the last attempt to start it failed; NULL: it did not */
     struct backoff restart_backoffs[BACKOFFS_MAX];
     struct backoff pull_backoffs[BACKOFFS_MAX];
+    unsigned replaced;   /* how often a sync stopped it because its spec had changed */
     int64_t exit_due_us; /* it ends by itself */
     int exit_code;
     /* Readiness: the container that the prober knows, and what it thinks of it. */

@@ -294,6 +294,7 @@ static bool kill_go_on(struct kubelet *kubelet, struct pod *pod, size_t index)
         pod->worker_due_us = kubelet->now_us + pod->kill_us;
         return false;
     }
+    container->replaced += container->now.state == RUN_RUNNING;
     killed(kubelet, pod, container, pod->kill_us, pod->sync->grace_us);
     return true;
 }

@@ -12,6 +12,20 @@
 struct kubesim;
 struct kubesim_watch;
 
+/* A state that the store has just taken in; everything is borrowed for the call. */
+struct kubesim_change {
+    const char *kind;
+    const char *namespace; /* NULL: cluster-scoped */
+    const char *name;
+    const struct cJSON *before; /* NULL: it is new */
+    const struct cJSON *after;  /* NULL: it is gone */
+    /* Of the request that made it; NULL: the server itself (collector, finalizers). */
+    const char *verb;
+    const char *path;
+    const char *audit_id;
+    const char *user;
+};
+
 struct kubesim_options {
     /* Wall clock, microseconds since 1970. Needed. */
     int64_t (*now_us)(void *context);
@@ -19,6 +33,8 @@ struct kubesim_options {
     void (*random)(void *context, void *bytes, size_t length);
     /* One line of an audit log (audit.k8s.io/v1 Event, without the newline) a request; NULL: none. */
     void (*audit)(void *context, const char *line, size_t length);
+    /* Each change of the store, as it happens, also of what no audit log shows; NULL: none. */
+    void (*changed)(void *context, const struct kubesim_change *change);
     void *context;
     unsigned history_max;    /* changes that a watch can resume from; 0: 10000 */
     bool gc_off;             /* the garbage collector starts switched off (kubesim_set_gc) */

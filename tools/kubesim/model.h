@@ -133,6 +133,7 @@ struct kubesim {
     struct fault_list *faults;
     struct gc gc;
     struct revision_note *revision_notes; /* revisions.c */
+    const struct call *current;           /* the request under way, or NULL */
     struct kubesim_counts counts;
 };
 

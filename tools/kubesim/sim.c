@@ -253,11 +253,13 @@ static void call_begin(struct call *call, struct kubesim *sim, const struct kube
     *response = (struct kubesim_response){.disposition = KUBESIM_ANSWERED};
     *call = (struct call){.sim = sim, .request = request, .response = response, .field_manager = ""};
     response->audit_id = audit_id_of(call);
+    sim->current = call;
     sim->counts.requests++;
 }
 
 static void call_end(struct call *call)
 {
+    call->sim->current = NULL;
     json_delete(call->body);
     path_done(&call->path);
     free(call->own_field_manager);

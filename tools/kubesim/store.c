@@ -106,6 +106,25 @@ static void history_forget_first(struct history *history)
     history->count--;
 }
 
+static void tell_changed(struct kubesim *sim, enum change_type type, const struct kind *kind,
+                         struct version *version, struct version *before)
+{
+    const struct call *call = sim->current;
+    const cJSON *tree = version_tree(version);
+    struct kubesim_change change = {
+        .kind = kind->name,
+        .namespace = meta_str(tree, "namespace"),
+        .name = meta_str(tree, "name"),
+        .before = before ? version_tree(before) : NULL,
+        .after = type == CHANGE_DELETED ? NULL : tree,
+        .verb = call ? verb_name(call->verb) : NULL,
+        .path = call ? call->request->path : NULL,
+        .audit_id = call ? call->response->audit_id : NULL,
+        .user = call ? call->request->user : NULL,
+    };
+    sim->options.changed(sim->options.context, &change);
+}
+
 /* Appends and tells the watches. Takes before over, references version. */
 static void record(struct kubesim *sim, enum change_type type, struct kind *kind, const char *key,
                    struct version *version, struct version *before)
@@ -123,6 +142,8 @@ static void record(struct kubesim *sim, enum change_type type, struct kind *kind
     history->count++;
     sim->counts.writes++;
     watches_notify(sim, change);
+    if (sim->options.changed)
+        tell_changed(sim, type, kind, version, before);
     if (before)
         version_shrink(before);
 }

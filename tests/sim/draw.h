@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a seed means: how a world is made, and what people, nodes, the network and the disk do to it, in which
+ * order and with which pauses. A pure function of the seed; nothing here knows how it is done. Running a
+ * prefix of the operations is running the same seed for a shorter time. */
+#pragma once
+
+#include "base/alloc.h"
+
+enum { SETS_MAX = 2, OPERATIONS_MAX = 64, TEXT_MAX = 160, POD_ORDINALS_MAX = 16 };
+
+/* What may befall a world. set, a, b, c mean what the comment says. */
+enum operation_kind {
+    DO_IMAGE,       /* image text for container a */
+    DO_ENVIRONMENT, /* a value that only a new pod can have */
+    DO_LABEL,       /* label "tier" of the template: a = its value, 0 none */
+    DO_ANNOTATION,  /* annotation "note" of the template: a = its value, 0 none */
+    DO_RESTART,     /* kubectl rollout restart */
+    DO_SCALE,       /* to a */
+    DO_FENCE,       /* to a */
+    DO_PAUSE,       /* a: on or off */
+    DO_BUDGET,      /* text as it stands in the spec */
+    DO_PATIENCE,    /* readinessTimeoutSeconds a, minReadySeconds b */
+    DO_GRACE,       /* gracePeriodSeconds a */
+    DO_POLICY,      /* podManagementPolicy text */
+    DO_STRATEGY,    /* type text */
+    DO_NOISE,       /* an annotation of the NeoSet itself: nothing that concerns a pod */
+    DO_DELETE_SET,  /* text: background, orphan or foreground */
+    DO_CREATE_SET,  /* again, as it was drawn first */
+    DO_DELETE_POD,  /* ordinal a; b: without grace */
+    DO_DELETE_CLAIM,
+    DO_DELETE_REVISION, /* the a-th */
+    DO_EVICT,           /* ordinal a, by the API */
+    DO_KILL_CONTAINER,  /* of ordinal a: the first */
+    DO_BEHAVE,          /* ordinal a behaves as text says; "": well */
+    DO_FAULT,           /* text: a fault of kubesim */
+    DO_COMPACT,         /* the server forgets its history */
+    DO_CRASH,           /* kill -9 after a more events, start again b milliseconds later */
+    DO_STOP,            /* SIGTERM, start again b milliseconds later */
+    DO_LOSE_JOURNAL,    /* the same as a crash, and the journal is gone */
+    DO_BACKUP,          /* a copy of the journal is kept */
+    DO_RESTORE,         /* a crash, and the copy takes the journal's place */
+    DO_JUMP_CLOCK,      /* the wall clock by a seconds */
+    DO_STEAL_LEASE,
+    DO_DISK, /* each commit takes a milliseconds from now on */
+    OPERATION_KIND_COUNT,
+};
+
+struct operation {
+    int64_t after_us; /* since the one before */
+    enum operation_kind kind;
+    int set;
+    int a, b;
+    char text[TEXT_MAX];
+};
+
+struct set_draw {
+    int replicas, start, fence, min_ready_s, timeout_s, grace_s, history, containers;
+    const char *budget; /* as in the spec */
+    const char *policy;
+    const char *strategy;
+    const char *readiness;
+    bool claims, probes, startup, init;
+};
+
+struct draw {
+    uint64_t seed;
+    int set_count;
+    struct set_draw sets[SETS_MAX];
+    const char *behaviour; /* of all pods; "" */
+    int relist_ms, jitter_percent, nodes;
+    int64_t network_us;
+    int disk_ms;
+    bool with_lease;
+    bool standby; /* a second controller waits for the lease */
+    int count;
+    struct operation operations[OPERATIONS_MAX];
+};
+
+/* A small generator of our own: the same draws everywhere. */
+struct dice {
+    uint64_t state;
+};
+uint32_t dice_below(struct dice *dice, uint32_t bound);
+bool dice_one_in(struct dice *dice, uint32_t bound);
+
+void draw_make(uint64_t seed, struct draw *ret);
+/* "the image of db becomes db:v2"; the caller's. */
+char *operation_tell(const struct operation *operation);
+const char *set_name(int set);
+/* Operations that the generator leaves out for the moment (--avoid), by name; false: there is no such name.
+ */
+bool draw_avoid(const char *name);
+const char *operation_kind_name(enum operation_kind kind);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The judge of a run: watches what the server takes in, what leaves the controllers, what the journal has on
+ * disk, and what the kubelet's containers really do, and ends the run with a sentence when an invariant of
+ * the design is broken. It never asks the controller what it thinks. */
+#pragma once
+
+#include "world.h"
+
+struct judge *judge_make(struct world *world);
+
+/* What it is told. */
+void judge_take_change(struct judge *judge, const struct kubesim_change *change);
+void judge_take_request(struct judge *judge, const struct env_sim_call *call);
+void judge_take_answer(struct judge *judge, const struct env_sim_call *call, int status, bool told);
+void judge_take_start(struct judge *judge, struct program *program);
+void judge_take_end(struct judge *judge, struct program *program);
+void judge_take_lost_journal(struct judge *judge, struct program *program);
+void judge_take_fault(struct judge *judge, const char *spec);
+void judge_take_clock_jump(struct judge *judge);
+void judge_take_heal(struct judge *judge);
+
+/* After each event. */
+void judge_look(struct judge *judge);
+/* Every set runs the template that it has, and says so. why: what is missing. */
+bool judge_is_home(struct judge *judge, char *why, size_t why_size);
+/* From now on no controller may write anything but its lease. */
+void judge_expect_quiet(struct judge *judge, bool quiet);
+void judge_look_at_end(struct judge *judge);

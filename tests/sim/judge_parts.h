@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the parts of the judge share: the sets, pods and keys as the server and the wire have shown them, with
+ * enough of their past to be fair. A controller decides by what it has been told; so a rule is broken only if
+ * it was broken at every moment between a little before the decision and the write (see judge_since_us()). */
+#pragma once
+
+#include "judge.h"
+
+#include "base/json.h"
+#include "base/time_text.h"
+
+#include <sqlite3.h>
+#include <uthash.h>
+
+enum { SPECS_MAX = 64, STATUSES_MAX = 256, NAME_MAX_HERE = 96, TRUTHS_MAX = 4 };
+
+/* Part of a NeoSet's spec from some moment on. */
+struct seen_spec {
+    int64_t at_us;
+    bool there; /* and not being deleted */
+    int replicas, start, budget, fence, min_ready_s, timeout_s, grace_s, history;
+    bool pause, recreate;
+    int64_t generation;
+};
+
+/* The deciding part of its status from some moment on. */
+struct seen_status {
+    int64_t at_us;
+    bool present;
+    char stable[NAME_MAX_HERE], target[NAME_MAX_HERE];
+    bool proven;
+    int stage;
+    uint32_t done, left; /* bits by ordinal */
+    int epoch;           /* rises with each change of target */
+};
+
+struct seen_pod {
+    bool there;
+    char uid[48], name[NAME_MAX_HERE], revision[NAME_MAX_HERE];
+    bool ours, deleting, ended, has_gate, ready, is_old;
+    int gate; /* -1: False, 0: absent, 1: True */
+    int64_t generation, observed;
+    int64_t created_us;
+    bool serving;      /* ready, and in service as far as we are concerned */
+    int64_t served_us; /* since, or until, now */
+    bool lost_by_us;   /* our own write took it out of service */
+    int64_t error_us;  /* last time a container waited with an error; NEVER_US */
+    bool error_now;
+    int64_t unready_since_us;
+    bool unfinished; /* patched by us, and not in service since */
+    int64_t gate_false_since_us;
+    int64_t seen_since_us; /* the kubelet has seen its generation since; NEVER_US */
+    /* Moves by us. */
+    int moved_epoch;
+    bool moved_available;
+    int patched_epoch, deleted_epoch; /* of this uid */
+    int64_t moved_us;                 /* last patch or creation that put it on its revision */
+    int64_t held_us;                  /* of the time since then, spent in pause (up to pause_from_us) */
+    /* Done. */
+    int64_t done_generation; /* 0: not done */
+    unsigned replaced_when_done[TRUTHS_MAX];
+};
+#define NEVER_US (INT64_MIN / 4)
+#define ALWAYS_US (INT64_MAX / 4)
+
+struct seen_set {
+    int index;
+    bool there;
+    char uid[48];
+    struct seen_spec specs[SPECS_MAX]; /* a ring */
+    unsigned spec_count;
+    struct seen_status statuses[STATUSES_MAX]; /* a ring */
+    unsigned status_count;
+    int epoch;
+    uint32_t done_ever;   /* in this epoch */
+    bool was_proven;      /* stable was complete once */
+    bool proven_at_epoch; /* when this epoch began */
+    struct seen_pod pods[POD_ORDINALS_MAX];
+    int phase; /* hash of its text */
+    char phase_text[32];
+    int64_t failed_since_us;
+    int64_t unhealthy_since_us;
+};
+
+/* A step, by its key. */
+struct seen_key {
+    char key[64]; /* <nonce>-<seq> */
+    int64_t decided_us;
+    int program;
+    char action[24];
+    char name[NAME_MAX_HERE];
+    int attempts;
+    int last_status; /* of the last attempt: as answered; 0: nobody was told */
+    bool read_since;
+    bool accepted;
+    UT_hash_handle hh;
+};
+
+struct reader {
+    sqlite3 *db;
+    sqlite3_stmt *intent, *unknowns;
+};
+
+struct judge {
+    struct world *world;
+    struct report *report;
+    struct seen_set sets[SETS_MAX];
+    struct seen_key *keys;
+    struct reader readers[PROGRAMS_MAX];
+    int64_t blind_until_us; /* watches may be silent or old up to then */
+    int64_t disturbed_us;   /* last time something was done to controllers or the network */
+    int64_t started_us;     /* the last start of a controller */
+    bool journal_lost;
+    bool clock_jumped;
+    bool healed;
+    bool quiet;
+    bool changed;
+    int64_t looked_us;
+    uint64_t state_hash;
+};
+
+/* judge.c */
+_Noreturn void judge_break(struct judge *judge, int invariant, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+int64_t judge_now_us(const struct judge *judge);
+/* A controller that decided then may have known no more than what was so at this moment. */
+int64_t judge_since_us(const struct judge *judge, int64_t decided_us);
+struct seen_set *judge_set_of(struct judge *judge, const char *name);
+const struct seen_spec *seen_spec_now(const struct seen_set *set);
+const struct seen_status *seen_status_now(const struct seen_set *set);
+/* The entries that were in force at some moment since then, newest first: *at begins at 0; NULL: no more. */
+const struct seen_spec *seen_spec_since(const struct seen_set *set, int64_t since_us, unsigned *at);
+const struct seen_status *seen_status_since(const struct seen_set *set, int64_t since_us, unsigned *at);
+/* What was in force at that moment. */
+const struct seen_status *seen_status_at(const struct seen_set *set, int64_t at_us);
+
+/* judge_keys.c */
+struct seen_key *judge_key_of(struct judge *judge, const char *audit_id);
+void judge_close_reader(struct judge *judge, int program);
+
+/* judge_pods.c */
+void judge_take_pod(struct judge *judge, const struct kubesim_change *change);
+bool seen_pod_is_serving(const struct seen_pod *pod);
+/* What runs is what its spec asks for, by the kubelet's own books. */
+bool judge_runs_its_spec(struct judge *judge, const struct seen_pod *pod, const cJSON *tree);
+cJSON *judge_pod_tree(struct judge *judge, const char *name);
+
+/* judge_moves.c */
+/* A write of ours to a pod of the set; before: as it was. */
+void judge_move(struct judge *judge, struct seen_set *set, int ordinal, const struct kubesim_change *change,
+                const struct seen_key *key);
+
+/* judge_sets.c */
+void judge_take_set(struct judge *judge, const struct kubesim_change *change);
+void judge_take_revision(struct judge *judge, const struct kubesim_change *change);
+
+/* judge_time.c */
+void judge_look_at_time(struct judge *judge);

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * NeoSets as the server has them: specs, and statuses, which must not run ahead of the server (10) and call
+ * done only what is done (14). */
+#include "judge_parts.h"
+
+#include <stdio.h>
+
+static void copy_text(char *to, size_t size, const char *text)
+{
+    snprintf(to, size, "%s", text ? text : "");
+}
+
+/* --- spec ----------------------------------------------------------------------------------------------- */
+
+static int budget_of(const cJSON *strategy, int replicas)
+{
+    const char *text = json_str(strategy, "maxUnavailable");
+    int64_t number =
+        text ? strtoll(text, NULL, 10) * replicas / 100 : json_int64_or(strategy, "maxUnavailable", 1);
+    return (int)MAX(number, 1);
+}
+
+static void take_spec(struct judge *judge, struct seen_set *set, const cJSON *object)
+{
+    const cJSON *spec = json_get(object, "spec"), *strategy = json_get(spec, "updateStrategy");
+    const cJSON *in_place = json_get(strategy, "inPlaceUpdateStrategy");
+    const cJSON *metadata = json_get(object, "metadata");
+    int replicas = (int)json_int64_or(spec, "replicas", 1);
+    struct seen_spec now = {
+        .at_us = judge_now_us(judge),
+        .there = object && !json_str(metadata, "deletionTimestamp"),
+        .replicas = replicas,
+        .start = (int)json_int64_or(json_get(spec, "ordinals"), "start", 0),
+        .budget = budget_of(strategy, replicas),
+        .fence = (int)json_int64_or(strategy, "partition", 0),
+        .min_ready_s = (int)json_int64_or(spec, "minReadySeconds", 0),
+        .timeout_s = (int)json_int64_or(in_place, "readinessTimeoutSeconds", 300),
+        .grace_s = (int)json_int64_or(in_place, "gracePeriodSeconds", 0),
+        .history = (int)json_int64_or(spec, "revisionHistoryLimit", 10),
+        .pause = json_bool_or(strategy, "pause", false),
+        .recreate = str_equal(json_str(strategy, "type"), "Recreate"),
+        .generation = json_int64_or(metadata, "generation", 0),
+    };
+    const struct seen_spec *last = seen_spec_now(set);
+    if (last && last->generation == now.generation && last->there == now.there)
+        return;
+    set->specs[set->spec_count++ % SPECS_MAX] = now;
+}
+
+/* --- status --------------------------------------------------------------------------------------------- */
+
+static uint32_t bits_of(const cJSON *list)
+{
+    uint32_t bits = 0;
+    const cJSON *item = NULL;
+    int64_t ordinal = 0;
+    cJSON_ArrayForEach (item, list) {
+        if (json_node_int64(item, &ordinal) && ordinal >= 0 && ordinal < 32)
+            bits |= 1U << ordinal;
+    }
+    return bits;
+}
+
+static void read_status(const cJSON *status, struct seen_status *ret)
+{
+    const char *target = json_str(status, "updateRevisionName");
+    ret->present = target != NULL;
+    copy_text(ret->target, sizeof(ret->target), target);
+    copy_text(ret->stable, sizeof(ret->stable), json_str(status, "currentRevisionName"));
+    ret->proven = json_bool_or(status, "currentRevisionProven", false);
+    ret->stage = (int)json_int64_or(status, "currentPartition", 0);
+    ret->done = bits_of(json_get(status, "doneOrdinals"));
+    ret->left = bits_of(json_get(status, "leftStableOrdinals"));
+}
+
+static bool same_decision(const struct seen_status *a, const struct seen_status *b)
+{
+    return a->present == b->present && strcmp(a->target, b->target) == 0 &&
+           strcmp(a->stable, b->stable) == 0 && a->proven == b->proven && a->stage == b->stage &&
+           a->done == b->done && a->left == b->left;
+}
+
+/* Called done: what runs is what the spec asks for, and the kubelet will not restart it. */
+static void check_done(struct judge *judge, struct seen_set *set, int ordinal, const struct seen_status *now)
+{
+    struct seen_pod *pod = &set->pods[ordinal];
+    if (!pod->there || pod->deleting || strcmp(pod->revision, now->target) != 0)
+        return; /* it was, when this was decided */
+    CLEANUP_JSON cJSON *tree = judge_pod_tree(judge, pod->name);
+    struct kubelet_truth truths[TRUTHS_MAX];
+    size_t count = kubelet_see_truth(sim_server_kubelet(judge->world->server), pod->uid, truths, TRUTHS_MAX);
+    if (count == 0)
+        return; /* its kubelet has forgotten it: it is going */
+    if (!judge_runs_its_spec(judge, pod, tree))
+        judge_break(judge, 14, "%s is called done on %s, and its kubelet still has to replace a container",
+                    pod->name, now->target);
+    pod->done_generation = pod->generation;
+    for (size_t i = 0; i < count; i++)
+        pod->replaced_when_done[i] = truths[i].replaced;
+}
+
+static void check_decision(struct judge *judge, struct seen_set *set, const struct seen_status *old,
+                           const struct seen_status *now)
+{
+    uint32_t fresh = now->done & ~(old && now->epoch == old->epoch ? old->done : 0);
+    for (int i = 0; i < POD_ORDINALS_MAX; i++)
+        if (fresh & (1U << i))
+            check_done(judge, set, i, now);
+    if (old && now->epoch == old->epoch && old->present && now->stage > old->stage)
+        judge_break(judge, 10, "the stage of %s rises from %d to %d for one target", set_name(set->index),
+                    old->stage, now->stage);
+    if (old && old->proven && !now->proven)
+        judge_break(judge, 10, "the stable revision of %s was proven and is not any more",
+                    set_name(set->index));
+}
+
+static void take_status(struct judge *judge, struct seen_set *set, const cJSON *object, bool by_us)
+{
+    struct seen_status now = {.at_us = judge_now_us(judge)};
+    read_status(json_get(object, "status"), &now);
+    const struct seen_status *old = seen_status_now(set);
+    if (old && same_decision(old, &now))
+        return;
+    bool new_target = !old || strcmp(old->target, now.target) != 0;
+    if (new_target) {
+        set->epoch++;
+        set->done_ever = 0;
+        set->proven_at_epoch = set->was_proven;
+        judge->report->rollouts += old && old->present && now.present && old->proven;
+    }
+    now.epoch = set->epoch;
+    set->done_ever |= now.done;
+    set->was_proven = set->was_proven || now.proven;
+    report_tell(judge->report, "    status of %s: stable %s, target %s, stage %d, done %x, left %x",
+                set_name(set->index), now.stable, now.target, now.stage, now.done, now.left);
+    if (by_us)
+        check_decision(judge, set, old, &now);
+    set->statuses[set->status_count++ % STATUSES_MAX] = now;
+}
+
+/* --- numbers that people read --------------------------------------------------------------------------- */
+
+/* How many pods were so at some moment since then: no status may claim more. */
+static int count_since(struct judge *judge, const struct seen_set *set, int64_t since_us,
+                       const char *revision)
+{
+    (void)judge;
+    int count = 0;
+    for (int i = 0; i < POD_ORDINALS_MAX; i++) {
+        const struct seen_pod *pod = &set->pods[i];
+        if (revision && strcmp(pod->revision, revision) != 0)
+            continue;
+        count += pod->serving || pod->ready || (pod->served_us > since_us && pod->served_us > 0);
+    }
+    return count;
+}
+
+static void check_numbers(struct judge *judge, struct seen_set *set, const cJSON *object)
+{
+    const cJSON *status = json_get(object, "status");
+    int64_t since_us = judge_since_us(judge, judge_now_us(judge) - 4 * judge->world->draw->network_us);
+    if (since_us == NEVER_US)
+        return;
+    int ready = count_since(judge, set, since_us, NULL);
+    if (json_int64_or(status, "readyReplicas", 0) > ready)
+        judge_break(judge, 10,
+                    "the status of %s claims %d ready pods, and the server never showed more than %d",
+                    set_name(set->index), (int)json_int64_or(status, "readyReplicas", 0), ready);
+    if (json_int64_or(status, "availableReplicas", 0) > ready)
+        judge_break(judge, 10, "the status of %s claims %d available pods, and only %d were in service",
+                    set_name(set->index), (int)json_int64_or(status, "availableReplicas", 0), ready);
+    if (json_int64_or(status, "observedGeneration", 0) >
+        json_int64_or(json_get(object, "metadata"), "generation", 0))
+        judge_break(judge, 10, "the status of %s has observed a generation that does not exist",
+                    set_name(set->index));
+}
+
+static void take_phase(struct judge *judge, struct seen_set *set, const cJSON *object)
+{
+    const char *phase = json_path_str(object, "status", "phase", NULL);
+    if (!phase || strcmp(set->phase_text, phase) == 0)
+        return;
+    report_tell(judge->report, "    %s is %s: %s", set_name(set->index), phase,
+                json_path_str(object, "status", "message", NULL));
+    copy_text(set->phase_text, sizeof(set->phase_text), phase);
+    set->failed_since_us = strcmp(phase, "Failed") == 0 ? judge_now_us(judge) : NEVER_US;
+}
+
+void judge_take_set(struct judge *judge, const struct kubesim_change *change)
+{
+    struct seen_set *set = judge_set_of(judge, change->name);
+    if (!set)
+        return;
+    const char *uid = json_path_str(change->after, "metadata", "uid", NULL);
+    if (uid && strcmp(uid, set->uid) != 0) {
+        int index = set->index;
+        *set = (struct seen_set){.index = index, .failed_since_us = NEVER_US};
+        copy_text(set->uid, sizeof(set->uid), uid);
+    }
+    set->there = change->after != NULL;
+    bool by_us = str_starts_with(change->audit_id ? change->audit_id : "", "neo-");
+    take_spec(judge, set, change->after);
+    if (!change->after)
+        return;
+    take_status(judge, set, change->after, by_us);
+    if (by_us)
+        check_numbers(judge, set, change->after);
+    take_phase(judge, set, change->after);
+}
+
+/* --- revisions ------------------------------------------------------------------------------------------ */
+
+void judge_take_revision(struct judge *judge, const struct kubesim_change *change)
+{
+    if (change->after || !str_starts_with(change->audit_id ? change->audit_id : "", "neo-"))
+        return;
+    for (int i = 0; i < judge->world->draw->set_count; i++) {
+        const struct seen_set *set = &judge->sets[i];
+        const struct seen_status *status = seen_status_now(set);
+        if (status &&
+            (strcmp(status->stable, change->name) == 0 || strcmp(status->target, change->name) == 0))
+            judge_break(judge, 8, "revision %s of %s is deleted, and its status names it", change->name,
+                        set_name(i));
+        for (int k = 0; k < POD_ORDINALS_MAX; k++)
+            if (set->pods[k].there && set->pods[k].ours && strcmp(set->pods[k].revision, change->name) == 0)
+                judge_break(judge, 8, "revision %s is deleted, and %s runs it", change->name,
+                            set->pods[k].name);
+    }
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What time and the end of a run show: states that were reached, and whether everything came home (6, 7, 8).
+ */
+#include "judge_parts.h"
+
+#include <stdio.h>
+
+/* --- states --------------------------------------------------------------------------------------------- */
+
+static uint64_t hash_pod(uint64_t hash, const struct seen_pod *pod, const struct seen_status *status)
+{
+    uint8_t bits[4] = {
+        (uint8_t)(pod->there | pod->ours << 1 | pod->deleting << 2 | pod->ended << 3 | pod->ready << 4 |
+                  pod->serving << 5 | pod->error_now << 6),
+        (uint8_t)(pod->gate + 1),
+        (uint8_t)(status && strcmp(pod->revision, status->target) == 0) |
+            (uint8_t)(status && strcmp(pod->revision, status->stable) == 0) << 1,
+        (uint8_t)(pod->observed < pod->generation),
+    };
+    return hash_bytes(hash, bits, sizeof(bits));
+}
+
+static uint64_t hash_set(uint64_t hash, const struct seen_set *set)
+{
+    const struct seen_spec *spec = seen_spec_now(set);
+    const struct seen_status *status = seen_status_now(set);
+    if (!spec)
+        return hash;
+    int numbers[] = {spec->there,
+                     spec->replicas,
+                     spec->budget,
+                     spec->fence,
+                     spec->pause,
+                     status ? status->stage : -1,
+                     status ? (int)status->done : -1,
+                     status ? (int)status->left : -1};
+    hash = hash_bytes(hash, numbers, sizeof(numbers));
+    hash = hash_bytes(hash, set->phase_text, strlen(set->phase_text));
+    for (int i = 0; i < POD_ORDINALS_MAX; i++)
+        hash = hash_pod(hash, &set->pods[i], status);
+    return hash;
+}
+
+/* As people tell states apart; the parent adds them up over runs. */
+static void note_state(struct judge *judge)
+{
+    uint64_t hash = 0xCBF29CE484222325ULL;
+    for (int i = 0; i < judge->world->draw->set_count; i++)
+        hash = hash_set(hash, &judge->sets[i]);
+    if (hash == judge->state_hash || judge->report->state_count == STATES_MAX)
+        return;
+    judge->state_hash = hash;
+    judge->report->states[judge->report->state_count++] = hash;
+}
+
+void judge_look_at_time(struct judge *judge)
+{
+    if (!judge->changed)
+        return;
+    judge->changed = false;
+    note_state(judge);
+}
+
+/* --- home ----------------------------------------------------------------------------------------------- */
+
+static bool is_pod_home(struct judge *judge, const struct seen_set *set, int ordinal, char *why, size_t size)
+{
+    const struct seen_pod *pod = &set->pods[ordinal];
+    const struct seen_status *status = seen_status_now(set);
+    CLEANUP_JSON cJSON *tree = pod->there ? judge_pod_tree(judge, pod->name) : NULL;
+    const char *problem = !pod->there                                        ? "is missing"
+                          : !pod->ours                                       ? "is not its pod"
+                          : pod->deleting                                    ? "is terminating"
+                          : !status || strcmp(pod->revision, status->target) ? "is not on the target"
+                          : !pod->serving                                    ? "is not in service"
+                          : !judge_runs_its_spec(judge, pod, tree)           ? "does not run its spec"
+                                                                             : NULL;
+    if (problem)
+        snprintf(why, size, "%s-%d %s; the set is %s", set_name(set->index), ordinal, problem,
+                 set->phase_text);
+    return !problem;
+}
+
+static bool is_set_home(struct judge *judge, const struct seen_set *set, char *why, size_t size)
+{
+    const struct seen_spec *spec = seen_spec_now(set);
+    const struct seen_status *status = seen_status_now(set);
+    if (!set->there || !spec || !spec->there || !status) {
+        snprintf(why, size, "%s is not there", set_name(set->index));
+        return false;
+    }
+    for (int i = 0; i < POD_ORDINALS_MAX; i++) {
+        bool in_range = i >= spec->start && i < spec->start + spec->replicas;
+        if (in_range && !is_pod_home(judge, set, i, why, size))
+            return false;
+        if (!in_range && set->pods[i].there && set->pods[i].ours) {
+            snprintf(why, size, "%s-%d is too many", set_name(set->index), i);
+            return false;
+        }
+    }
+    CLEANUP_JSON cJSON *object = world_set(judge->world, set->index);
+    const cJSON *told = json_get(object, "status");
+    bool says_so = strcmp(status->stable, status->target) == 0 &&
+                   (strcmp(set->phase_text, "Completed") == 0 || strcmp(set->phase_text, "Idle") == 0) &&
+                   json_int64_or(told, "observedGeneration", 0) == spec->generation &&
+                   json_int64_or(told, "updatedReplicas", 0) == spec->replicas;
+    if (!says_so)
+        snprintf(why, size, "the pods of %s are home, and its status says %s: %s", set_name(set->index),
+                 set->phase_text, json_str(told, "message") ? json_str(told, "message") : "");
+    return says_so;
+}
+
+bool judge_is_home(struct judge *judge, char *why, size_t why_size)
+{
+    for (int i = 0; i < judge->world->draw->set_count; i++)
+        if (!is_set_home(judge, &judge->sets[i], why, why_size))
+            return false;
+    return true;
+}
+
+/* --- the end -------------------------------------------------------------------------------------------- */
+
+static void check_history(struct judge *judge, const struct seen_set *set)
+{
+    const struct seen_spec *spec = seen_spec_now(set);
+    const struct seen_status *status = seen_status_now(set);
+    CLEANUP_JSON cJSON *list =
+        sim_server_get(judge->world->server, "/apis/apps/v1/namespaces/default/controllerrevisions");
+    const cJSON *item = NULL;
+    int unused = 0;
+    cJSON_ArrayForEach (item, json_get(list, "items")) {
+        const char *name = json_path_str(item, "metadata", "name", NULL);
+        const cJSON *owner = json_path(item, "metadata", "ownerReferences", NULL);
+        bool ours = owner && owner->child && str_equal(json_str(owner->child, "uid"), set->uid);
+        bool used = strcmp(status->stable, name) == 0 || strcmp(status->target, name) == 0;
+        for (int i = 0; i < POD_ORDINALS_MAX; i++)
+            used = used || (set->pods[i].there && strcmp(set->pods[i].revision, name) == 0);
+        unused += ours && !used;
+    }
+    if (unused > spec->history)
+        judge_break(judge, 8, "%s keeps %d unused revisions, and its limit is %d", set_name(set->index),
+                    unused, spec->history);
+}
+
+void judge_look_at_end(struct judge *judge)
+{
+    for (int i = 0; i < judge->world->draw->set_count; i++)
+        check_history(judge, &judge->sets[i]);
+}

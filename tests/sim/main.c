@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * tests/sim: draws worlds from seeds, plays them, and says what broke. --help tells how. */
+#include "draw.h"
+#include "world.h"
+
+#include "base/time_text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { RUN_SECONDS_MAX = 120 };
+
+struct options {
+    uint64_t seed;
+    bool has_seed;
+    int operations; /* of the seed: only the first so many */
+    int64_t runs;
+    double minutes;
+    bool aloud;
+    bool print_hash;
+    const char *plant;
+};
+
+/* Distinct states over all runs: open addressing, doubled when half full. */
+struct states {
+    uint64_t *slots;
+    size_t room, count;
+};
+
+static struct options options = {.operations = OPERATIONS_MAX};
+static struct report *report;
+static struct states states;
+
+static double now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* --- distinct states ------------------------------------------------------------------------------------ */
+
+static void states_add(uint64_t hash)
+{
+    if (states.count * 2 >= states.room) {
+        struct states old = states;
+        states.room = MAX(1 << 16, old.room * 2);
+        states.slots = xcalloc(states.room, sizeof(uint64_t));
+        states.count = 0;
+        for (size_t i = 0; i < old.room; i++)
+            if (old.slots[i])
+                states_add(old.slots[i]);
+        free(old.slots);
+    }
+    hash = hash ? hash : 1;
+    size_t at = hash & (states.room - 1);
+    while (states.slots[at] && states.slots[at] != hash)
+        at = (at + 1) & (states.room - 1);
+    states.count += !states.slots[at];
+    states.slots[at] = hash;
+}
+
+/* --- one run in a process of its own -------------------------------------------------------------------- */
+
+static void remove_folder(const char *folder)
+{
+    CLEANUP_FREE char *command = xasprintf("rm -rf '%s'", folder);
+    (void)!system(command);
+}
+
+static void run_child(struct world *world, const struct draw *draw, int operations)
+{
+    alarm(RUN_SECONDS_MAX);
+    CLEANUP_FREE char *base = world->folder;
+    world->folder = xasprintf("%s/run", base);
+    ENSURE(mkdir(world->folder, 0700) == 0);
+    CLEANUP_FREE char *errors = xasprintf("%s/stderr", base);
+    int fd = open(errors, O_CREAT | O_TRUNC | O_WRONLY, 0600);
+    ENSURE(fd >= 0);
+    dup2(fd, STDERR_FILENO);
+    world_run(world, draw, operations, report);
+}
+
+static void read_errors(const struct world *world, char *text, size_t size)
+{
+    CLEANUP_FREE char *path = xasprintf("%s/stderr", world->folder);
+    FILE *file = fopen(path, "r");
+    size_t length = file ? fread(text, 1, size - 1, file) : 0;
+    text[length] = '\0';
+    for (char *at = text; *at; at++)
+        if (*at == '\n')
+            *at = ' ';
+    if (file)
+        fclose(file);
+}
+
+static void run(struct world *world, const struct draw *draw, int operations, bool aloud)
+{
+    *report = (struct report){.aloud = aloud};
+    fflush(stdout);
+    pid_t child = fork();
+    ENSURE(child >= 0);
+    if (child == 0)
+        run_child(world, draw, operations);
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0)
+        ENSURE(errno == EINTR);
+    CLEANUP_FREE char *folder = xasprintf("%s/run", world->folder);
+    remove_folder(folder);
+    if (report->finished || report->invariant)
+        return;
+    char errors[400];
+    read_errors(world, errors, sizeof(errors));
+    report->invariant = INVARIANT_NONE_OF_THEM;
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+        snprintf(report->sentence, sizeof(report->sentence), "the run does not end within %d s",
+                 RUN_SECONDS_MAX);
+    else
+        snprintf(report->sentence, sizeof(report->sentence), "the process died (%s %d): %s",
+                 WIFSIGNALED(status) ? "signal" : "exit",
+                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), errors);
+}
+
+/* --- a seed that fails ---------------------------------------------------------------------------------- */
+
+/* The shortest prefix of the operations that breaks the same invariant. */
+static int shortest(struct world *world, const struct draw *draw)
+{
+    int invariant = report->invariant;
+    int most = report->operations;
+    for (int count = 0; count < most; count++) {
+        run(world, draw, count, false);
+        if (report->invariant == invariant)
+            return count;
+    }
+    run(world, draw, most, false);
+    return most;
+}
+
+static void tell_failure(struct world *world, const struct draw *draw)
+{
+    char sentence[SENTENCE_MAX];
+    snprintf(sentence, sizeof(sentence), "%s", report->sentence);
+    printf("seed %llu breaks invariant %d: %s\n", (unsigned long long)draw->seed, report->invariant,
+           sentence);
+    int count = shortest(world, draw);
+    printf("the shortest prefix has %d operations (sim --seed %llu --operations %d): %s\n", count,
+           (unsigned long long)draw->seed, count, report->sentence);
+    for (int i = 0; i < count; i++) {
+        CLEANUP_FREE char *told = operation_tell(&draw->operations[i]);
+        printf("  %2d. after %.3f s %s\n", i + 1, (double)draw->operations[i].after_us / 1e6, told);
+    }
+    printf("the last events:\n");
+    report_print_story(report);
+}
+
+/* --- many runs ------------------------------------------------------------------------------------------ */
+
+struct totals {
+    uint64_t runs, events, changes, rollouts, failures;
+    double seconds;
+};
+
+static void add(struct totals *totals)
+{
+    totals->runs++;
+    totals->events += report->events;
+    totals->changes += report->changes;
+    totals->rollouts += report->rollouts;
+    for (uint32_t i = 0; i < report->state_count; i++)
+        states_add(report->states[i]);
+}
+
+static void print_totals(const struct totals *totals)
+{
+    printf(
+        "%llu runs, %llu events, %llu changes of the server, %zu distinct states, %llu rollouts in %.1f s: "
+        "%.1f rollouts a second\n",
+        (unsigned long long)totals->runs, (unsigned long long)totals->events,
+        (unsigned long long)totals->changes, states.count, (unsigned long long)totals->rollouts,
+        totals->seconds, (double)totals->rollouts / totals->seconds);
+}
+
+static int run_many(struct world *world)
+{
+    struct totals totals = {0};
+    double begun = now_s();
+    uint64_t seed = options.has_seed ? options.seed : (uint64_t)time(NULL) * 100000;
+    while ((options.runs == 0 || (int64_t)totals.runs < options.runs) &&
+           (options.minutes <= 0 || now_s() - begun < options.minutes * 60)) {
+        struct draw draw;
+        draw_make(seed++, &draw);
+        run(world, &draw, OPERATIONS_MAX, options.aloud);
+        add(&totals);
+        if (!report->invariant)
+            continue;
+        tell_failure(world, &draw);
+        totals.failures++;
+        break;
+    }
+    totals.seconds = now_s() - begun;
+    print_totals(&totals);
+    return totals.failures > 0;
+}
+
+static int run_seed(struct world *world)
+{
+    struct draw draw;
+    draw_make(options.seed, &draw);
+    run(world, &draw, options.operations, options.aloud);
+    if (report->invariant && options.aloud)
+        printf("seed %llu breaks invariant %d: %s\n", (unsigned long long)draw.seed, report->invariant,
+               report->sentence);
+    else if (report->invariant)
+        tell_failure(world, &draw);
+    printf("seed %llu: %llu events, %llu rollouts, history %016llx\n", (unsigned long long)draw.seed,
+           (unsigned long long)report->events, (unsigned long long)report->rollouts,
+           (unsigned long long)report->hash);
+    return report->invariant != 0;
+}
+
+/* --- options -------------------------------------------------------------------------------------------- */
+
+static const char help[] =
+    "usage: sim [--seed N [--operations K] [--aloud]] [--runs N] [--minutes M] [--avoid OPERATION]...\n"
+    "Plays simulated worlds with the real controller code, checks the invariants after every event.\n"
+    "  --seed N         this world (with --runs or --minutes: this one and those after it)\n"
+    "  --operations K   only its first K operations\n"
+    "  --aloud          print the whole story\n"
+    "  --runs N         so many worlds; --minutes M: for so long\n"
+    "  --avoid NAME     draw no operations of this name\n";
+
+static bool take_option(const char *name, const char *value)
+{
+    if (strcmp(name, "--seed") == 0) {
+        options.seed = strtoull(value, NULL, 0);
+        options.has_seed = true;
+    } else if (strcmp(name, "--operations") == 0) {
+        options.operations = atoi(value);
+    } else if (strcmp(name, "--runs") == 0) {
+        options.runs = atoll(value);
+    } else if (strcmp(name, "--minutes") == 0) {
+        options.minutes = atof(value);
+    } else if (strcmp(name, "--avoid") == 0) {
+        return draw_avoid(value);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool take_options(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--aloud") == 0)
+            options.aloud = true;
+        else if (i + 1 >= argc || !take_option(argv[i], argv[i + 1]))
+            return false;
+        else
+            i++;
+    }
+    return true;
+}
+
+static void make_base(const struct world *world)
+{
+    ENSURE(mkdir(world->folder, 0700) == 0);
+    CLEANUP_FREE char *ballast = xasprintf("%s/ballast", world->folder);
+    int fd = open(ballast, O_CREAT | O_WRONLY, 0600);
+    ENSURE(fd >= 0 && posix_fallocate(fd, 0, 16 << 20) == 0);
+    close(fd);
+}
+
+int main(int argc, char **argv)
+{
+    if (!take_options(argc, argv)) {
+        fputs(help, stderr);
+        return 2;
+    }
+    report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ENSURE(report != MAP_FAILED);
+    struct world *world = world_prepare();
+    make_base(world);
+    bool one = options.has_seed && options.runs == 0 && options.minutes <= 0;
+    int result = one ? run_seed(world) : run_many(world);
+    remove_folder(world->folder);
+    return result;
+}

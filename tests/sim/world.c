@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "world.h"
+
+#include "judge.h"
+
+#include "base/time_text.h"
+#include "kube/client.h"
+#include "neoset/controller.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define HOME_WITHIN_US (4 * 3600 * US_PER_S)
+#define QUIET_US (150 * US_PER_S)
+
+int64_t world_now_us(const struct world *world)
+{
+    return env_boot_us(world->env);
+}
+
+/* --- what the world tells its judge --------------------------------------------------------------------- */
+
+static void changed(void *context, const struct kubesim_change *change)
+{
+    struct world *world = context;
+    if (!world->judge)
+        return;
+    world->report->changes++;
+    judge_take_change(world->judge, change);
+}
+
+static void answered(void *context, const struct env_sim_call *call, int status, bool told)
+{
+    struct world *world = context;
+    if (world->judge)
+        judge_take_answer(world->judge, call, status, told);
+}
+
+static void route(void *context, const struct env_sim_call *call, struct env_sim_route *ret)
+{
+    struct world *world = context;
+    ret->request_us = world->draw ? world->draw->network_us : 500;
+    ret->answer_us = ret->request_us;
+    if (world->judge)
+        judge_take_request(world->judge, call);
+}
+
+static int64_t commit_time(void *context)
+{
+    const struct world *world = context;
+    return world->disk_us;
+}
+
+/* --- programs ------------------------------------------------------------------------------------------- */
+
+static void report_line(void *context, enum report_level level, const char *object, const char *sentence)
+{
+    struct program *program = context;
+    (void)level;
+    report_tell(program->world->report, "controller %d: %s%s%s", program->index, object ? object : "",
+                object ? ": " : "", sentence);
+}
+
+static void program_ended(void *context, int exit_code, const char *sentence)
+{
+    struct program *program = context;
+    report_tell(program->world->report, "controller %d ends with %d: %s", program->index, exit_code,
+                sentence);
+    program->ended = true;
+}
+
+static void put_ballast(const struct program *program)
+{
+    /* One file serves all: it only has to be there. */
+    CLEANUP_FREE char *shared = xasprintf("%s/../ballast", program->world->folder);
+    CLEANUP_FREE char *own = xasprintf("%s-ballast", program->journal_path);
+    (void)!link(shared, own);
+}
+
+void program_start(struct program *program)
+{
+    struct world *world = program->world;
+    program->env = env_sim_process(world->env);
+    env_sim_on_work(program->env, commit_time, world);
+    program->ended = program->stopped = false;
+    program->start_due_us = INT64_MAX;
+    program->started_us = world_now_us(world);
+    CLEANUP_FREE char *identity = xasprintf("pod-%d", program->index);
+    struct kube_config *config = xcalloc(1, sizeof(*config));
+    config->server.base_url = xstrdup("http://sim");
+    config->namespace = xstrdup("default");
+    program->client = kube_client_make(program->env, config);
+    CLEANUP_ERROR struct error *err = NULL;
+    put_ballast(program);
+    if (journal_open(program->env,
+                     &(struct journal_options){
+                         .path = program->journal_path, .identity = identity, .version = "simulated"},
+                     &program->journal, &err) < 0)
+        report_break(world->report, INVARIANT_NONE_OF_THEM, "the journal cannot be opened: %s",
+                     error_text(err));
+    report_tell(world->report, "controller %d starts", program->index);
+    judge_take_start(world->judge, program);
+    program->controller = controller_start(&(struct controller_options){
+        .env = program->env,
+        .client = program->client,
+        .journal = program->journal,
+        .lease_namespace = world->draw->with_lease ? "neo" : NULL,
+        .lease_name = "neoset",
+        .identity = identity,
+        .report = report_line,
+        .ended = program_ended,
+        .context = program,
+    });
+}
+
+static void drop(struct program *program, const char *stop_reason)
+{
+    judge_take_end(program->world->judge, program);
+    controller_free(STEAL(program->controller));
+    kube_client_free(STEAL(program->client));
+    journal_close(STEAL(program->journal), stop_reason);
+    env_free(STEAL(program->env));
+}
+
+void program_kill(struct program *program)
+{
+    if (!program->env)
+        return;
+    report_tell(program->world->report, "controller %d is killed", program->index);
+    drop(program, NULL);
+}
+
+static void note_stopped(void *context)
+{
+    struct program *program = context;
+    program->stopped = true;
+}
+
+void program_stop(struct program *program)
+{
+    if (!program->env)
+        return;
+    report_tell(program->world->report, "controller %d is asked to stop", program->index);
+    int64_t until_us = world_now_us(program->world) + 20 * US_PER_S;
+    controller_stop(program->controller, note_stopped, program);
+    while (!program->stopped && world_now_us(program->world) < until_us)
+        world_run_events(program->world, 1);
+    drop(program, program->stopped ? "stopped as asked" : NULL);
+}
+
+/* --- time ----------------------------------------------------------------------------------------------- */
+
+/* Programs that are due, or that ended by themselves, are started (again). */
+static void look_after_programs(struct world *world)
+{
+    for (int i = 0; i < world->program_count; i++) {
+        struct program *program = &world->programs[i];
+        if (program->env && program->ended) {
+            drop(program, NULL);
+            program->start_due_us = world_now_us(world) + US_PER_S;
+        }
+        if (!program->env && program->start_due_us <= world_now_us(world))
+            program_start(program);
+    }
+}
+
+static int64_t next_start_us(const struct world *world)
+{
+    int64_t next_us = INT64_MAX;
+    for (int i = 0; i < world->program_count; i++)
+        if (!world->programs[i].env)
+            next_us = MIN(next_us, world->programs[i].start_due_us);
+    return next_us;
+}
+
+static void step(struct world *world)
+{
+    int64_t start_us = next_start_us(world);
+    world->report->now_us = MIN(env_sim_next_us(world->env), start_us) - world->begun_us;
+    if (start_us <= env_sim_next_us(world->env)) {
+        env_sim_run_until(world->env, MAX(start_us, world_now_us(world)));
+        look_after_programs(world);
+    } else {
+        env_sim_step(world->env);
+    }
+    world->report->events++;
+    look_after_programs(world);
+    judge_look(world->judge);
+}
+
+void world_run_events(struct world *world, int count)
+{
+    for (int i = 0; i < count && env_sim_next_us(world->env) != INT64_MAX; i++)
+        step(world);
+}
+
+void world_run_for(struct world *world, int64_t duration_us)
+{
+    int64_t until_us = world_now_us(world) + duration_us;
+    while (MIN(env_sim_next_us(world->env), next_start_us(world)) <= until_us)
+        step(world);
+    env_sim_run_until(world->env, MAX(until_us, world_now_us(world)));
+    world->report->now_us = world_now_us(world) - world->begun_us;
+}
+
+/* --- a run ---------------------------------------------------------------------------------------------- */
+
+static char *base_folder(void)
+{
+    const char *base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+    return xasprintf("%s/neoset-sim-%d", base, (int)getpid());
+}
+
+struct world *world_prepare(void)
+{
+    struct world *world = xcalloc(1, sizeof(*world));
+    world->env = env_sim_make(1);
+    env_sim_on_route(world->env, route, world);
+    world->server = sim_server_make_watched(
+        world->env, &(struct sim_server_hooks){.changed = changed, .answered = answered, .context = world});
+    sim_server_apply_file(world->server, "deploy/crd.yaml");
+    ENSURE(sim_server_ask(world->server, "POST", "/api/v1/namespaces", "application/json",
+                          "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"neo\"}}",
+                          NULL) == 201);
+    world->folder = base_folder();
+    return world;
+}
+
+static void attach_kubelet(struct world *world)
+{
+    const struct draw *draw = world->draw;
+    sim_server_attach_kubelet(world->server, &(struct kubelet_options){
+                                                 .seed = draw->seed,
+                                                 .behaviour = *draw->behaviour ? draw->behaviour : NULL,
+                                                 .node_count = (unsigned)draw->nodes,
+                                                 .jitter_percent = draw->jitter_percent,
+                                                 .relist_us = draw->relist_ms * US_PER_MS,
+                                             });
+}
+
+static void make_programs(struct world *world)
+{
+    world->program_count = world->draw->standby ? 2 : 1;
+    for (int i = 0; i < world->program_count; i++) {
+        struct program *program = &world->programs[i];
+        *program = (struct program){.world = world, .index = i, .start_due_us = INT64_MAX};
+        program->journal_path = xasprintf("%s/journal-%d.db", world->folder, i);
+        program_start(program);
+    }
+}
+
+static void play(struct world *world, int operations)
+{
+    for (int i = 0; i < operations && i < world->draw->count; i++) {
+        const struct operation *operation = &world->draw->operations[i];
+        world_run_for(world, operation->after_us);
+        CLEANUP_FREE char *told = operation_tell(operation);
+        report_tell(world->report, "* %s", told);
+        world->report->operations = i + 1;
+        world_do(world, operation);
+    }
+}
+
+/* With fair kubelets and a good template every set comes home by itself (7); then nothing is written (6). */
+static void come_home(struct world *world)
+{
+    report_tell(world->report, "* the world is healed: a good template, no faults, fair kubelets");
+    world_heal(world);
+    int64_t until_us = world_now_us(world) + HOME_WITHIN_US;
+    char why[SENTENCE_MAX] = "";
+    while (!judge_is_home(world->judge, why, sizeof(why))) {
+        if (world_now_us(world) > until_us)
+            report_break(world->report, 7, "a good template does not complete within %lld min: %s",
+                         (long long)(HOME_WITHIN_US / US_PER_S / 60), why);
+        world_run_for(world, US_PER_S);
+    }
+    report_tell(world->report, "* everything is home");
+}
+
+static void stay_quiet(struct world *world)
+{
+    world_run_for(world, 40 * US_PER_S);
+    judge_expect_quiet(world->judge, true);
+    world_run_for(world, QUIET_US);
+    judge_expect_quiet(world->judge, false);
+    report_tell(world->report, "* the controllers are started anew; nothing else changes");
+    for (int i = 0; i < world->program_count; i++) {
+        program_stop(&world->programs[i]);
+        world->programs[i].start_due_us = world_now_us(world) + US_PER_S;
+    }
+    judge_expect_quiet(world->judge, true);
+    world_run_for(world, QUIET_US);
+    judge_look_at_end(world->judge);
+}
+
+_Noreturn void world_run(struct world *world, const struct draw *draw, int operations, struct report *report)
+{
+    world->draw = draw;
+    world->report = report;
+    world->disk_us = draw->disk_ms * US_PER_MS;
+    world->begun_us = world_now_us(world);
+    report->hash = 0xCBF29CE484222325ULL;
+    env_sim_reseed(world->env, draw->seed);
+    world->judge = judge_make(world);
+    attach_kubelet(world);
+    for (int i = 0; i < draw->set_count; i++)
+        world_create_set(world, i);
+    make_programs(world);
+    world_run_for(world, 20 * US_PER_S);
+    play(world, operations);
+    come_home(world);
+    stay_quiet(world);
+    report->finished = true;
+    fflush(stdout);
+    _exit(0);
+}

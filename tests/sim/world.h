@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One run: a world with a server, its kubelets and one or two controllers - the real code -, on which a
+ * draw's operations are done, and a judge who looks at every event. world_prepare() makes what all runs
+ * share; each run is then done in a process of its own that was forked from it. */
+#pragma once
+
+#include "draw.h"
+#include "report.h"
+
+#include "../lib/sim_server.h"
+
+#include "journal/journal.h"
+
+enum { PROGRAMS_MAX = 2 };
+
+struct judge;
+
+/* A controller: what a process of the world runs. */
+struct program {
+    struct world *world;
+    int index;
+    char *journal_path;
+    struct env *env; /* NULL: it does not run */
+    struct kube_client *client;
+    struct journal *journal;
+    struct controller *controller;
+    int64_t started_us;
+    int64_t start_due_us; /* it is started then; INT64_MAX: not planned */
+    bool ended;
+    bool stopped;
+};
+
+struct world {
+    struct env *env;
+    struct sim_server *server;
+    const struct draw *draw;
+    struct report *report;
+    struct judge *judge;
+    struct program programs[PROGRAMS_MAX];
+    int program_count;
+    char *folder;
+    int64_t begun_us;
+    int64_t disk_us;
+    uint64_t call_count;
+    bool calm; /* nothing is done to it any more */
+};
+
+struct world *world_prepare(void);
+/* Plays the first so many operations, then heals the world and looks whether it comes home. Never returns:
+ * the process ends. */
+_Noreturn void world_run(struct world *world, const struct draw *draw, int operations, struct report *report);
+
+int64_t world_now_us(const struct world *world);
+/* Everything that is due up to then, the judge looking on. */
+void world_run_for(struct world *world, int64_t duration_us);
+
+/* operations.c */
+void world_create_set(struct world *world, int set);
+void world_do(struct world *world, const struct operation *operation);
+/* Whatever was done to it is made good: good images, no fences, no pauses, fair kubelets. */
+void world_heal(struct world *world);
+/* Programs, as operations use them. */
+void program_start(struct program *program);
+void program_kill(struct program *program);
+void program_stop(struct program *program);
+/* Runs so many events. */
+void world_run_events(struct world *world, int count);
+cJSON *world_set(struct world *world, int set);
