@@ -228,15 +228,24 @@ static void carry_over(struct in_place_state *state, const struct pod_fact *pod,
         try_current_image(state, baseline, pod, container);
 }
 
-struct in_place_state *completion_baselines(const struct pod_fact *pod, bool proven, const char *target,
-                                            const struct image_change *changes, size_t change_count,
-                                            int64_t wall_us)
+static bool is_container_proven(const struct pod_fact *pod, const struct container_baseline *baseline,
+                                const struct pod_observation *seen, int64_t boot_us)
+{
+    int64_t again_us = 0;
+    return is_seen(pod) && judge_container(pod, baseline, seen, boot_us, &again_us) == COMPLETION_NOTHING;
+}
+
+struct in_place_state *completion_baselines(const struct pod_fact *pod, bool proven,
+                                            const struct pod_observation *seen, int64_t boot_us,
+                                            const char *target, const struct image_change *changes,
+                                            size_t change_count, int64_t wall_us)
 {
     struct in_place_state *state = in_place_state_make(pod->pool, target, wall_us);
     state->drained = pod->has_gate && pod->gate == IS_FALSE;
     state->restarts = pod_fact_restarts(pod);
     for (size_t i = 0; pod->state && !proven && i < pod->state->container_count; i++)
-        carry_over(state, pod, &pod->state->containers[i]);
+        if (!is_container_proven(pod, &pod->state->containers[i], seen, boot_us))
+            carry_over(state, pod, &pod->state->containers[i]);
     for (size_t i = 0; i < change_count; i++) {
         const struct container_fact *container = pod_fact_container(pod, changes[i].container);
         if (!container || in_place_state_container(state, changes[i].container))

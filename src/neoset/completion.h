@@ -50,10 +50,12 @@ struct image_change {
 
 /* What the annotation must say when this version of the pod is patched: for every container whose change is
  * not proven yet, what it was before the oldest such change. proven: the update that the pod carries was
- * proven. The caller's. */
-struct in_place_state *completion_baselines(const struct pod_fact *pod, bool proven, const char *target,
-                                            const struct image_change *changes, size_t change_count,
-                                            int64_t wall_us);
+ * proven; else its containers are judged one by one (seen may be NULL: one with a startup probe is not proven
+ * then). The caller's. */
+struct in_place_state *completion_baselines(const struct pod_fact *pod, bool proven,
+                                            const struct pod_observation *seen, int64_t boot_us,
+                                            const char *target, const struct image_change *changes,
+                                            size_t change_count, int64_t wall_us);
 
 /* Without "docker.io/library/" or "docker.io/", with ":latest" where there is neither tag nor digest; the
  * caller's. */

@@ -112,7 +112,8 @@ static void patch(struct plan *plan, const struct slot *slot, const struct templ
     for (size_t i = 0; i < diff->image_count && count < ARRAY_SIZE(changes); i++)
         changes[count++] = (struct image_change){diff->images[i].container, diff->images[i].to};
     struct in_place_state *state =
-        completion_baselines(pod, slot->proven, plan->target->name, changes, count, plan->at->wall_us);
+        completion_baselines(pod, slot->proven, slot->seen, plan->at->boot_us, plan->target->name, changes,
+                             count, plan->at->wall_us);
     CLEANUP_FREE char *text = template_diff_text(diff);
     struct step_request *request =
         plan_request(plan, STEP_UPDATE_IN_PLACE, KUBE_POD, pod->name, pod->uid, pod->version, "rollout");

@@ -27,8 +27,8 @@ static void fuzz_pod(struct intern *pool, const cJSON *object, const char *text)
     struct pod_fact *pod = object ? pod_fact_make(pool, object) : NULL;
     if (pod) {
         (void)completion_is_old_kubelet(pod);
-        in_place_state_free(
-            completion_baselines(pod, false, "set-abc", &(struct image_change){"mysql", "mysql:8.1"}, 1, 1));
+        in_place_state_free(completion_baselines(pod, false, NULL, 0, "set-abc",
+                                                 &(struct image_change){"mysql", "mysql:8.1"}, 1, 1));
     }
     pod_fact_free(pod);
 }

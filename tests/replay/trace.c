@@ -122,7 +122,7 @@ static cJSON *make_object(const struct play *play, const cJSON *pod)
  * ----------------------------------------------------------------------------- */
 
 /* The patch of this generation was made on the version before. */
-static void apply_patch(struct play *play, struct trace_patch *patch, const cJSON *images)
+static void apply_patch(struct play *play, struct trace_patch *patch, const cJSON *images, int64_t at_us)
 {
     struct image_change changes[UINT8_MAX];
     size_t count = 0;
@@ -136,8 +136,9 @@ static void apply_patch(struct play *play, struct trace_patch *patch, const cJSO
     }
     bool proven = !play->current || play->current->done_us >= 0;
     CLEANUP_FREE char *target = xasprintf("revision-%lld", (long long)patch->generation);
+    const struct pod_observation *seen = neoset_memory_pod(play->memory, 0, play->last->uid);
     struct in_place_state *state =
-        completion_baselines(play->last, proven, target, changes, count, CREATED_US);
+        completion_baselines(play->last, proven, seen, at_us, target, changes, count, CREATED_US);
     CLEANUP_FREE char *text = in_place_state_print(state);
     in_place_state_free(state);
     CLEANUP_JSON cJSON *tree = NULL;
@@ -215,7 +216,7 @@ static void play_pod(struct play *play, const cJSON *pod, int64_t at_us)
     for (size_t i = 0; play->last && i < play->result->patch_count; i++) {
         struct trace_patch *patch = &play->result->patches[i];
         if (!patch->applied && patch->generation <= generation && play->last->generation < patch->generation)
-            apply_patch(play, patch, json_get(pod, "images"));
+            apply_patch(play, patch, json_get(pod, "images"), at_us);
     }
     take_version(play, pod, at_us);
     judge(play, at_us);

@@ -315,7 +315,7 @@ static void a_first_update_writes_down_what_runs(void **state)
     story.state = NULL;
     struct pod_fact *pod = pod_of(&story);
     struct image_change change = {"m", "app:3"};
-    struct in_place_state *baselines = completion_baselines(pod, true, "t2", &change, 1, 5 * US);
+    struct in_place_state *baselines = completion_baselines(pod, true, NULL, 0, "t2", &change, 1, 5 * US);
     assert_int_equal(baselines->container_count, 1);
     assert_string_equal(baselines->containers[0].image, "app:2");
     assert_string_equal(baselines->containers[0].container_id, "c://new");
@@ -330,9 +330,10 @@ static void an_update_over_an_unfinished_one_keeps_the_oldest(void **state)
 {
     (void)state;
     struct story story = finished;
+    story.container_ready = false;
     struct pod_fact *pod = pod_of(&story);
     struct image_change change = {"m", "app:3"};
-    struct in_place_state *baselines = completion_baselines(pod, false, "t2", &change, 1, 5 * US);
+    struct in_place_state *baselines = completion_baselines(pod, false, NULL, 0, "t2", &change, 1, 5 * US);
     const struct container_baseline *baseline = in_place_state_container(baselines, "m");
     assert_string_equal(baseline->image, "app:1");
     assert_string_equal(baseline->container_id, "c://old");
@@ -340,6 +341,22 @@ static void an_update_over_an_unfinished_one_keeps_the_oldest(void **state)
     assert_int_equal(baseline->trial_count, 1);
     assert_string_equal(baseline->trials[0].image, "app:2");
     assert_string_equal(baseline->trials[0].image_id, "sha256:two");
+    in_place_state_free(baselines);
+    pod_fact_free(pod);
+}
+
+/* Another container may keep the update unfinished: this one is where it should be. */
+static void a_container_that_is_proven_begins_anew(void **state)
+{
+    (void)state;
+    struct story story = finished;
+    struct pod_fact *pod = pod_of(&story);
+    struct image_change change = {"m", "app:3"};
+    struct in_place_state *baselines = completion_baselines(pod, false, NULL, 0, "t2", &change, 1, 5 * US);
+    const struct container_baseline *baseline = in_place_state_container(baselines, "m");
+    assert_string_equal(baseline->image, "app:2");
+    assert_string_equal(baseline->container_id, "c://new");
+    assert_int_equal(baseline->trial_count, 0);
     in_place_state_free(baselines);
     pod_fact_free(pod);
 }
@@ -352,14 +369,14 @@ static void a_pull_that_failed_at_first_means_it_never_ran(void **state)
     story.waiting = true;
     story.container_ready = false;
     struct pod_fact *pod = pod_of(&story);
-    struct in_place_state *baselines = completion_baselines(pod, false, "t2", NULL, 0, 5 * US);
+    struct in_place_state *baselines = completion_baselines(pod, false, NULL, 0, "t2", NULL, 0, 5 * US);
     assert_true(baselines->containers[0].trials[0].never_ran);
     in_place_state_free(baselines);
     pod_fact_free(pod);
     /* The kubelet has not seen it: nobody knows. */
     story.observed = 1;
     pod = pod_of(&story);
-    baselines = completion_baselines(pod, false, "t2", NULL, 0, 5 * US);
+    baselines = completion_baselines(pod, false, NULL, 0, "t2", NULL, 0, 5 * US);
     assert_false(baselines->containers[0].trials[0].never_ran);
     in_place_state_free(baselines);
     pod_fact_free(pod);
@@ -443,6 +460,7 @@ int main(void)
         TEST(a_startup_probe_may_have_its_time_instead),
         TEST(a_first_update_writes_down_what_runs),
         TEST(an_update_over_an_unfinished_one_keeps_the_oldest),
+        TEST(a_container_that_is_proven_begins_anew),
         TEST(a_pull_that_failed_at_first_means_it_never_ran),
         TEST(the_annotation_reads_as_it_was_written),
         TEST(an_annotation_that_is_not_ours_is_none),
