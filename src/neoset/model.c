@@ -74,7 +74,8 @@ static int64_t good_since(const struct plan *plan, const struct slot *slot)
         since = slot->pod->ready == IS_TRUE ? MAX(seen->probes_boot_us, seen->ready_boot_us)
                                             : seen->probes_boot_us;
     const struct in_place_state *state = slot->pod->state;
-    if (state && state->step && seen->proven_step == text_hash64(state->step))
+    /* What status says was done is not proven anew by a run that sees it for the first time. */
+    if (!slot->was_done && state && state->step && seen->proven_step == text_hash64(state->step))
         since = MAX(since, seen->proven_boot_us);
     return since == NEOSET_NEVER ? plan->at->boot_us : since;
 }
@@ -148,8 +149,9 @@ static void fill_slot(struct plan *plan, struct slot *slot)
         plan_wake(plan, slot->completion.again_boot_us);
     bool was_proven = slot->seen && pod->state && pod->state->step &&
                       slot->seen->proven_step == text_hash64(pod->state->step);
-    bool was_done = str_equal(pod->revision, plan->now.target) && ordinals_has(&plan->now.done, pod->ordinal);
-    slot->proven = slot->live && (slot->completion.done || was_proven || was_done);
+    slot->was_done =
+        str_equal(pod->revision, plan->now.target) && ordinals_has(&plan->now.done, pod->ordinal);
+    slot->proven = slot->live && (slot->completion.done || was_proven || slot->was_done);
     slot->ready = slot->live && is_ready(plan, pod);
     set_available(plan, slot);
     if (!slot->available && slot->available_boot_us != INT64_MAX)

@@ -32,6 +32,7 @@ struct slot {
     bool ours;                 /* the set's uid controls it */
     bool failed;               /* phase Failed or Succeeded */
     bool live;                 /* ours, not terminating, not failed */
+    bool was_done;             /* status says that it was done on the target that it carries */
     bool proven;               /* live, and no update of it is unfinished */
     bool ready;                /* as readiness asks, now */
     bool available;            /* see set_available() */
