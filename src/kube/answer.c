@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "kube/object.h"
 
+#include <ctype.h>
 #include <stdio.h>
 
 enum { LINE_SIZE = 513 };
@@ -175,7 +176,7 @@ static void take_status(const cJSON *status, struct kube_answer *answer)
 const char *kube_stranger_of_body(const char *bytes, size_t length)
 {
     size_t at = 0;
-    while (at < length && memchr(" \t\r\n", bytes[at], 4))
+    while (at < length && isspace((unsigned char)bytes[at]))
         at++;
     if (at == length || bytes[at] != '<')
         return NULL;

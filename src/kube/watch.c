@@ -7,6 +7,7 @@
 #include "kube/list_split.h"
 #include "kube/object.h"
 
+#include <ctype.h>
 #include <stdio.h>
 
 /* The server cuts a read at 60 s (--request-timeout); a page that takes longer never comes. */
@@ -414,7 +415,7 @@ static void clear_line(struct kube_watch *watch)
 static bool has_content(const char *bytes, size_t length)
 {
     for (size_t i = 0; i < length; i++)
-        if (!memchr(" \t\r\n", bytes[i], 4))
+        if (!isspace((unsigned char)bytes[i]))
             return true;
     return false;
 }
