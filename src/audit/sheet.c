@@ -394,6 +394,12 @@ bool sheet_row(struct sheet *sheet, const struct sheet_cell *cells)
     return out_row(sheet->out);
 }
 
+void sheet_rule(struct sheet *sheet, const char *text, enum sheet_tone tone)
+{
+    if (sheet->table)
+        sheet_table_rule(sheet, text, tone);
+}
+
 void sheet_release(struct sheet *sheet)
 {
     if (sheet->table)

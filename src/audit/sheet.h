@@ -85,6 +85,8 @@ struct sheet *sheet_begin(struct out *out, const struct sheet_look *look, const 
                           size_t count);
 /* cells[count], borrowed for the call. False: stop, nobody reads any more. */
 bool sheet_row(struct sheet *sheet, const struct sheet_cell *cells);
+/* A line between the rows of a table, in its tone; nothing in the other formats. */
+void sheet_rule(struct sheet *sheet, const char *text, enum sheet_tone tone);
 /* Hands on what a table still holds back: its widths are fixed from now on. For output that comes as it
  * happens. */
 void sheet_release(struct sheet *sheet);

@@ -21,6 +21,7 @@ struct sheet {
 
 struct sheet_table *sheet_table_make(const struct sheet *sheet);
 void sheet_table_row(struct sheet *sheet, const struct sheet_cell *cells);
+void sheet_table_rule(struct sheet *sheet, const char *text, enum sheet_tone tone);
 /* Prints what is still held back; then, with _end, frees it. */
 void sheet_table_release(struct sheet *sheet);
 void sheet_table_end(struct sheet *sheet);

@@ -13,6 +13,7 @@ enum {
     COLUMNS_MAX = 40,
     GAP = 2,
     SHRUNK_WIDTH_MIN = 8,
+    RULE = 0x40,
     CELL_BYTES_MAX = 16 * 1024, /* of a text in a table; other formats show all of it */
 };
 
@@ -22,7 +23,7 @@ struct sheet_table {
     size_t width[COLUMNS_MAX];
     size_t count;
     struct buf held;  /* cell texts, each ended by NUL; rows behind each other */
-    struct buf tones; /* a byte a cell */
+    struct buf tones; /* a byte a cell; RULE and the tone for a row that is one text */
     size_t rows_held;
     bool is_streaming; /* widths are fixed, the header is out */
 };
@@ -138,6 +139,15 @@ static void add_header(const struct sheet *sheet)
     buf_add_char(out, '\n');
 }
 
+/* text may be cut at the terminal's edge, as cells are. */
+static void add_rule(const struct sheet *sheet, const char *text, enum sheet_tone tone)
+{
+    struct buf *out = &sheet->out->text;
+    buf_add_text(out, sheet_tone_on(&sheet->look, tone));
+    buf_add(out, text, sheet->look.is_terminal ? text_fit(text, sheet->look.columns) : strlen(text));
+    buf_add_text(out, sheet_tone_off(&sheet->look, tone));
+}
+
 /* Prints the rows held back, in the widths that they have. */
 static void release(const struct sheet *sheet)
 {
@@ -145,7 +155,12 @@ static void release(const struct sheet *sheet)
     const char *text = buf_text(&table->held);
     size_t cell = 0;
     for (size_t row = 0; row < table->rows_held; row++) {
-        for (size_t i = 0; i < table->count; i++, cell++) {
+        bool is_rule = table->tones.data[cell] & RULE;
+        if (is_rule) {
+            add_rule(sheet, text, (enum sheet_tone)(table->tones.data[cell++] & ~RULE));
+            text += strlen(text) + 1;
+        }
+        for (size_t i = 0; !is_rule && i < table->count; i++, cell++) {
             add_cell(sheet, i, text, (enum sheet_tone)table->tones.data[cell]);
             text += strlen(text) + 1;
         }
@@ -180,6 +195,19 @@ static void hold_cell(struct sheet *sheet, const struct sheet_column *column, co
     buf_add_text(held, "...");
 }
 
+/* One more row is held back: perhaps it is time to print. */
+static void row_held(struct sheet *sheet)
+{
+    struct sheet_table *table = sheet->table;
+    table->rows_held++;
+    ENSURE(!table->held.overflowed);
+    bool is_full = table->rows_held == ROWS_HELD_MAX || table->held.length > HELD_BYTES_MAX / 4;
+    if (is_full && !table->is_streaming)
+        begin_streaming(sheet);
+    if (table->is_streaming)
+        release(sheet);
+}
+
 void sheet_table_row(struct sheet *sheet, const struct sheet_cell *cells)
 {
     struct sheet_table *table = sheet->table;
@@ -192,13 +220,16 @@ void sheet_table_row(struct sheet *sheet, const struct sheet_cell *cells)
         buf_add_char(&table->held, '\0');
         buf_add_char(&table->tones, (char)cell->tone);
     }
-    table->rows_held++;
-    ENSURE(!table->held.overflowed);
-    bool is_full = table->rows_held == ROWS_HELD_MAX || table->held.length > HELD_BYTES_MAX / 4;
-    if (is_full && !table->is_streaming)
-        begin_streaming(sheet);
-    if (table->is_streaming)
-        release(sheet);
+    row_held(sheet);
+}
+
+void sheet_table_rule(struct sheet *sheet, const char *text, enum sheet_tone tone)
+{
+    struct sheet_table *table = sheet->table;
+    escape_plain(&table->held, text);
+    buf_add_char(&table->held, '\0');
+    buf_add_char(&table->tones, (char)(RULE | tone));
+    row_held(sheet);
 }
 
 void sheet_table_release(struct sheet *sheet)
