@@ -54,3 +54,15 @@ void look_make(const struct look_wish *wish, struct sheet_look *ret)
         .local_offset_s = wish->is_local ? local_offset_s : NULL,
     };
 }
+
+void look_refresh(struct sheet_look *look)
+{
+    if (look->is_terminal)
+        look->columns = terminal_columns(true);
+}
+
+size_t look_rows(void)
+{
+    struct winsize size = {0};
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
+}

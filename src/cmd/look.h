@@ -19,3 +19,7 @@ struct look_wish {
 /* Reads the environment and asks stdout. Sets the process's LC_CTYPE so that widths of characters are known.
  */
 void look_make(const struct look_wish *wish, struct sheet_look *ret);
+/* Asks the terminal for its width anew: people drag windows. */
+void look_refresh(struct sheet_look *look);
+/* Lines of the terminal; 0: no terminal, or it does not say. */
+size_t look_rows(void);

@@ -5,11 +5,15 @@
 #include "audit/escape.h"
 #include "base/time_text.h"
 #include "cmd/look.h"
+#include "cmd/neosetctl_follow.h"
 #include "cmd/neosetctl_options.h"
+#include "cmd/neosetctl_picture.h"
 #include "cmd/neosetctl_report.h"
 #include "cmd/neosetctl_server.h"
+#include "cmd/neosetctl_undo.h"
 #include "cmd/neosetctl_write.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -24,14 +28,6 @@ struct program {
     struct ctl_server server;
     struct sheet_look look;
     struct out out;
-};
-
-/* A set with its pods, as read from the server. */
-struct picture {
-    cJSON *object;
-    cJSON *pod_objects;
-    struct set_view set;
-    struct pod_views pods;
 };
 
 /* Server texts may be in it: what a terminal must not see is escaped. */
@@ -85,39 +81,6 @@ static int run_get(struct program *program, struct error **err)
     return 0;
 }
 
-static void picture_done(struct picture *picture)
-{
-    pod_views_done(&picture->pods);
-    json_delete(picture->object);
-    json_delete(picture->pod_objects);
-}
-
-static int read_picture(struct program *program, struct picture *ret, struct error **err)
-{
-    struct ctl_server *server = &program->server;
-    *ret = (struct picture){0};
-    int r = ctl_get_set(server, option_argument(program->options, 0), &ret->object, err);
-    if (r < 0)
-        return r;
-    set_view_make(ret->object, &ret->set);
-    CLEANUP_FREE char *selector = set_view_selector(ret->object);
-    CLEANUP_FREE char *what = xasprintf("pods in namespace %s", server->namespace);
-    r = ctl_list(server, KUBE_POD, server->namespace, selector, what, &ret->pod_objects, err);
-    if (r == 0)
-        pod_views_make(&ret->set, ret->pod_objects, env_wall_us(server->env), &ret->pods);
-    return r;
-}
-
-static int run_status(struct program *program, struct error **err)
-{
-    struct picture picture;
-    int r = read_picture(program, &picture, err);
-    if (r == 0)
-        ctl_report_status(&program->out, &program->look, &picture.set, &picture.pods);
-    picture_done(&picture);
-    return r;
-}
-
 /* --- with the controller's journal
  * -------------------------------------------------------------------------- */
 
@@ -139,18 +102,57 @@ static int open_journals(struct program *program, struct audit *audit, struct er
     return count > 0 ? audit_open(audit, paths, (size_t)count, err) : 0;
 }
 
+/* The journals when there are any, else NULL. */
+static struct audit *some_journals(struct audit *audit)
+{
+    return audit->count > 0 ? audit : NULL;
+}
+
+static int follow_status(struct program *program, struct audit *audit, struct error **err)
+{
+    if (!ctl_is_text(&program->look))
+        return error_set(err, ERROR_USAGE,
+                         "-w shows the picture again and again: it goes with -o table or wide");
+    struct ctl_follow follow = {.server = &program->server,
+                                .name = option_argument(program->options, 0),
+                                .out = &program->out,
+                                .look = &program->look,
+                                .journal = some_journals(audit),
+                                .say = notice,
+                                .context = program};
+    return ctl_follow(&follow, err);
+}
+
+static int run_status(struct program *program, struct error **err)
+{
+    struct ctl_picture picture = {0};
+    struct audit audit = {0};
+    int r = open_journals(program, &audit, err);
+    if (r == 0 && option_flag(program->options, "watch")) {
+        r = follow_status(program, &audit, err);
+    } else if (r == 0) {
+        r = ctl_picture_read(&program->server, option_argument(program->options, 0), &picture, err);
+        if (r == 0)
+            r = ctl_report_status(&program->out, &program->look, &picture.set, &picture.pods, picture.at_us,
+                                  some_journals(&audit), err);
+    }
+    audit_close(&audit);
+    ctl_picture_done(&picture);
+    return r;
+}
+
 static int run_why(struct program *program, struct error **err)
 {
-    struct picture picture;
+    struct ctl_picture picture;
     struct audit audit = {0};
-    int r = read_picture(program, &picture, err);
+    int r = ctl_picture_read(&program->server, option_argument(program->options, 0), &picture, err);
     if (r == 0)
         r = open_journals(program, &audit, err);
     if (r == 0)
-        r = ctl_report_why(&program->out, &program->look, &picture.set, &picture.pods,
-                           audit.count > 0 ? &audit : NULL, err);
+        r = ctl_report_why(&program->out, &program->look, &picture.set, &picture.pods, picture.at_us,
+                           some_journals(&audit), err);
     audit_close(&audit);
-    picture_done(&picture);
+    ctl_picture_done(&picture);
     return r;
 }
 
@@ -171,10 +173,10 @@ static int report_rollouts(struct program *program, const struct set_view *set, 
 static int run_history(struct program *program, struct error **err)
 {
     struct ctl_server *server = &program->server;
-    struct picture picture;
+    struct ctl_picture picture;
     CLEANUP_JSON cJSON *objects = NULL;
     CLEANUP_FREE char *what = xasprintf("ControllerRevisions in namespace %s", server->namespace);
-    int r = read_picture(program, &picture, err);
+    int r = ctl_picture_read(server, option_argument(program->options, 0), &picture, err);
     if (r == 0)
         r = ctl_list(server, KUBE_REVISION, server->namespace, NULL, what, &objects, err);
     if (r == 0) {
@@ -186,7 +188,7 @@ static int run_history(struct program *program, struct error **err)
         revision_views_done(&revisions);
         r = report_rollouts(program, &picture.set, err);
     }
-    picture_done(&picture);
+    ctl_picture_done(&picture);
     return r;
 }
 
@@ -210,6 +212,63 @@ static int run_pause(struct program *program, bool is_paused, struct error **err
     return 0;
 }
 
+static int choose_revision(struct program *program, struct ctl_undo *ret, struct error **err)
+{
+    struct ctl_server *server = &program->server;
+    CLEANUP_JSON cJSON *set = NULL;
+    CLEANUP_JSON cJSON *revisions = NULL;
+    int64_t number = 0;
+    int r = option_number(program->options, "to-revision", INT64_MAX, &number, err);
+    if (r < 0)
+        return r;
+    CLEANUP_FREE char *what = xasprintf("ControllerRevisions in namespace %s", server->namespace);
+    r = ctl_get_set(server, option_argument(program->options, 0), &set, err);
+    if (r == 0)
+        r = ctl_list(server, KUBE_REVISION, server->namespace, NULL, what, &revisions, err);
+    return r < 0 ? r : ctl_undo_choose(set, revisions, number, ret, err);
+}
+
+static void tell_undo(struct program *program, const struct ctl_undo *undo, const char *did)
+{
+    struct buf *text = &program->out.text;
+    const char *name = option_argument(program->options, 0);
+    const char *namespace = program->server.namespace;
+    CLEANUP_FREE char *done =
+        xasprintf("neoset/%s %s revision %" PRId64 " (%s, %s): %s%s", name, did, undo->number, undo->name,
+                  undo->choice, undo->change, undo->recreates ? "; its pods are made anew for it" : "");
+    escape_plain(text, done);
+    buf_add_char(text, '\n');
+    CLEANUP_FREE char *next =
+        undo->is_paused ? xasprintf("it is paused, let it go: neosetctl resume %s -n %s", name, namespace)
+                        : xasprintf("follow it: neosetctl status %s -n %s -w", name, namespace);
+    escape_plain(text, next);
+    buf_add_char(text, '\n');
+}
+
+static int run_undo(struct program *program, struct error **err)
+{
+    struct ctl_undo undo = {0};
+    enum ctl_written written = CTL_ALREADY;
+    const char *name = option_argument(program->options, 0);
+    bool is_dry = option_flag(program->options, "dry-run");
+    int r = choose_revision(program, &undo, err);
+    if (r == 0 && !undo.is_there && !is_dry)
+        r = ctl_write_undo(&program->server, name, &undo, &written, err);
+    if (r == 0 && is_dry && !undo.is_there) {
+        tell_undo(program, &undo, "would go back to");
+        buf_add_text(&program->out.text, "nothing was written (--dry-run)\n");
+    } else if (r == 0 && written == CTL_WRITTEN) {
+        tell_undo(program, &undo, "goes back to");
+    } else if (r == 0) {
+        CLEANUP_FREE char *there = xasprintf("neoset/%s has the template of revision %" PRId64
+                                             " (%s) already: nothing was written\n",
+                                             name, undo.number, undo.name);
+        buf_add_text(&program->out.text, there);
+    }
+    ctl_undo_done(&undo);
+    return r;
+}
+
 /* --- the program
  * -------------------------------------------------------------------------------------------- */
 
@@ -224,6 +283,8 @@ static int run_command(struct program *program, struct error **err)
         return run_why(program, err);
     if (str_equal(command, "history"))
         return run_history(program, err);
+    if (str_equal(command, "undo"))
+        return run_undo(program, err);
     ENSURE(str_equal(command, "pause") || str_equal(command, "resume"));
     return run_pause(program, str_equal(command, "pause"), err);
 }
@@ -235,7 +296,7 @@ static int exit_of(const struct program *program, int result)
     if (result == -ERROR_USAGE)
         return NEOSETCTL_EXIT_USAGE;
     const char *command = option_command_name(program->options);
-    bool writes = str_equal(command, "pause") || str_equal(command, "resume");
+    bool writes = str_equal(command, "pause") || str_equal(command, "resume") || str_equal(command, "undo");
     bool is_refusal = result == -ERROR_REFUSED || result == -ERROR_FORBIDDEN || result == -ERROR_INVALID;
     return writes && is_refusal ? NEOSETCTL_EXIT_REFUSED : NEOSETCTL_EXIT_FAILED;
 }

@@ -4,7 +4,7 @@
 #include "base/time_text.h"
 #include "cmd/library_text.h"
 
-enum { INDEX_GET, INDEX_STATUS, INDEX_WHY, INDEX_HISTORY, INDEX_PAUSE, INDEX_RESUME };
+enum { INDEX_GET, INDEX_STATUS, INDEX_WHY, INDEX_HISTORY, INDEX_UNDO, INDEX_PAUSE, INDEX_RESUME };
 enum { TIMEOUT_MAX_S = 600 };
 
 #define OF(name) (UINT64_C(1) << INDEX_##name)
@@ -30,6 +30,17 @@ static const struct option_command commands[] = {
                        .help = "the revisions of a set; with --journal also its rollouts",
                        .arguments_min = 1,
                        .arguments_max = 1},
+    [INDEX_UNDO] =
+        {.name = "undo",
+         .arguments = "NAME",
+         .help = "go back to an earlier revision of the pod template",
+         .more =
+             "Without --to-revision: to the stable revision while a rollout is under way, else to the one "
+             "before.\nOnly the pod template is written back; replicas, partition, pause and volumes stay. "
+             "Pods that never left the revision are not touched. The manifest in your repository is not: "
+             "the next `kubectl apply` of it rolls forward again.",
+         .arguments_min = 1,
+         .arguments_max = 1},
     [INDEX_PAUSE] = {.name = "pause",
                      .arguments = "NAME",
                      .help = "start no further updates (those under way are finished)",
@@ -57,11 +68,22 @@ static const struct option_spec specs[] = {
      .fallback = "table",
      .choices = SHEET_FORMATS,
      .commands = OF(GET) | OF(STATUS) | OF(WHY) | OF(HISTORY)},
+    {.name = "watch",
+     .letter = 'w',
+     .help = "show it again and again until the rollout is over: redrawn in place on a terminal, else a line "
+             "for each change",
+     .commands = OF(STATUS)},
+    {.name = "to-revision",
+     .value = "N",
+     .help = "the number that `neosetctl history` shows",
+     .fallback_text = "the stable or the previous one",
+     .commands = OF(UNDO)},
+    {.name = "dry-run", .help = "say what would be done, and write nothing", .commands = OF(UNDO)},
     {.name = "journal",
      .value = "FILE",
      .help = "the controller's journal, or a copy, to tell more",
      .variable = "NEOSET_JOURNAL",
-     .commands = OF(WHY) | OF(HISTORY),
+     .commands = OF(STATUS) | OF(WHY) | OF(HISTORY),
      .repeats = true,
      .is_file = true},
     {.name = "kubeconfig",
@@ -84,10 +106,19 @@ static const struct option_spec specs[] = {
 
 static const struct option_example examples[] = {
     {"get", "All sets", "neosetctl get -A"},
+    {"get", "What a script may want", "neosetctl get mysql -n prod -o json"},
     {"status", "How far is the rollout?", "neosetctl status mysql -n prod"},
+    {"status", "Watch it until it is over", "neosetctl status mysql -n prod -w"},
     {"why", "Why does it stand still, and what unblocks it?", "neosetctl why mysql -n prod"},
-    {"pause", "Stop here; go on", "neosetctl pause mysql && neosetctl resume mysql"},
-    {"history", "Which versions were there?", "neosetctl history mysql --journal /var/lib/neoset/journal.db"},
+    {"why", "The same, with what the controller's journal knows",
+     "neosetctl why mysql -n prod --journal /var/lib/neoset/journal.db"},
+    {"history", "Which versions were there?", "neosetctl history mysql -n prod"},
+    {"history", "And its rollouts, from the controller's journal",
+     "neosetctl history mysql --journal /var/lib/neoset/journal.db"},
+    {"undo", "Take the rollout back, and watch", "neosetctl undo mysql && neosetctl status mysql -w"},
+    {"undo", "What would revision 3 change?", "neosetctl undo mysql --to-revision 3 --dry-run"},
+    {"pause", "Stop here", "neosetctl pause mysql -n prod"},
+    {"resume", "Go on", "neosetctl resume mysql -n prod"},
     {0},
 };
 

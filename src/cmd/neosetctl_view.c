@@ -7,11 +7,24 @@
 
 #include <inttypes.h>
 
-enum { PODS_MAX = 10000, PHRASE_MAX = 4096 };
+enum {
+    PODS_MAX = 10000,
+    PHRASE_MAX = 4096,
+    PATIENCE_DEFAULT_S = 300,
+    GRACE_DEFAULT_S = 30,
+    SECONDS_MAX = 1000000000
+};
 
 static const char *text_or(const char *text, const char *fallback)
 {
     return text && *text ? text : fallback;
+}
+
+/* Bounded, whatever stands there: times are added to it. */
+static int64_t seconds_us(const cJSON *object, const char *key, int64_t fallback_s)
+{
+    int64_t seconds = json_int64_or(object, key, fallback_s);
+    return MIN(MAX(seconds, 0), (int64_t)SECONDS_MAX) * US_PER_S;
 }
 
 void set_view_make(const cJSON *object, struct set_view *ret)
@@ -49,7 +62,11 @@ void set_view_make(const cJSON *object, struct set_view *ret)
             json_int64_or(status, "effectiveMaxUnavailable", json_int64_or(strategy, "maxUnavailable", 1)),
         .is_paused = json_bool_or(strategy, "pause", false),
         .conditions = json_get(status, "conditions"),
+        .waited_for = text_or(json_str(status, "currentUpdatePod"), ""),
+        .patience_us = seconds_us(json_get(strategy, "inPlaceUpdateStrategy"), "readinessTimeoutSeconds",
+                                  PATIENCE_DEFAULT_S),
     };
+    ret->is_rolling = !str_equal(ret->target_revision, ret->stable_revision);
 }
 
 char *set_view_selector(const cJSON *object)
@@ -140,8 +157,11 @@ static void phrase_of_pod(const cJSON *pod, int64_t now_us, struct buf *text, bo
     const char *phase = text_or(json_str(status, "phase"), "");
     if (kube_object_is_deleting(pod)) {
         char age[TIME_TEXT_SIZE];
-        duration_format(MAX(now_us - kube_object_deleting_us(pod), 0), age);
-        buf_addf(text, "terminating, for %s beyond its grace period", age);
+        int64_t beyond_us = now_us - kube_object_deleting_us(pod);
+        duration_format(MAX(beyond_us, 0), age);
+        buf_add_text(text, "terminating");
+        if (beyond_us > 0)
+            buf_addf(text, ", for %s beyond its grace period", age);
         return;
     }
     if (str_equal(phase, "Failed") || str_equal(phase, "Succeeded")) {
@@ -188,18 +208,97 @@ static void phrase_of_old(const struct set_view *set, const struct pod_view *pod
         buf_add_text(text, "to be updated next");
 }
 
+/* An ordinal that the controller counts as done; also where it keeps no count. */
+static bool is_done(const struct set_view *set, int64_t pod_ordinal)
+{
+    if (!set->is_rolling || !cJSON_IsArray(set->done_ordinals))
+        return true;
+    const cJSON *ordinal = NULL;
+    cJSON_ArrayForEach (ordinal, set->done_ordinals) {
+        if (cJSON_IsNumber(ordinal) && ordinal->valuedouble == (double)pod_ordinal)
+            return true;
+    }
+    return false;
+}
+
 /* A ready pod on the target that the controller does not count as done yet. */
 static void phrase_of_new(const struct set_view *set, const struct pod_view *pod, struct buf *text)
 {
-    bool is_rolling = !str_equal(set->target_revision, set->stable_revision);
-    if (!is_rolling || !cJSON_IsArray(set->done_ordinals))
-        return;
-    const cJSON *ordinal = NULL;
-    cJSON_ArrayForEach (ordinal, set->done_ordinals) {
-        if (cJSON_IsNumber(ordinal) && ordinal->valuedouble == (double)pod->ordinal)
-            return;
+    if (!is_done(set, pod->ordinal))
+        buf_add_text(text, "ready; it must stay so for some seconds to count as done");
+}
+
+/* --- at one glance ---------------------------------------------------------------------------------- */
+
+static enum pod_state state_of_old(const struct set_view *set, const cJSON *object,
+                                   const struct pod_view *pod)
+{
+    const cJSON *gate = kube_object_condition(object, NEOSET_GATE);
+    bool is_drained = gate && str_equal(json_str(gate, "status"), "False");
+    if (!pod->is_ready)
+        return set->is_rolling && is_drained ? POD_UPDATING : POD_STARTING;
+    if (!set->is_rolling)
+        return str_equal(set->target_revision, "-") ? POD_DONE : POD_WAITING;
+    return pod->ordinal - set->first_ordinal < set->fence ? POD_HELD : POD_WAITING;
+}
+
+static enum pod_state state_of_pod(const struct set_view *set, const cJSON *object,
+                                   const struct pod_view *pod)
+{
+    int64_t index = pod->ordinal - set->first_ordinal;
+    if (pod->is_terminating)
+        return POD_TERMINATING;
+    if (index < 0 || index >= set->wanted)
+        return POD_EXTRA;
+    if (pod->is_trouble)
+        return POD_BROKEN;
+    if (pod->version != POD_ON_TARGET)
+        return state_of_old(set, object, pod);
+    if (!is_done(set, pod->ordinal))
+        return POD_UPDATING;
+    return pod->is_ready ? POD_DONE : POD_STARTING;
+}
+
+static int64_t changed_us(const cJSON *object, const char *condition)
+{
+    const char *text = json_str(kube_object_condition(object, condition), "lastTransitionTime");
+    int64_t at_us = 0;
+    return text && time_parse_rfc3339(text, &at_us, NULL) == 0 ? at_us : 0;
+}
+
+/* As the controller counts (neoset.md, "When it does not become ready"): from the patch, with the time that
+ * the old containers may take to stop; of a pod that was made anew from when it had a node. */
+static void time_of_update(const struct set_view *set, const cJSON *object, struct pod_view *pod)
+{
+    struct intern *pool = intern_make();
+    const char *annotation = kube_object_annotation(object, NEOSET_STATE_ANNOTATION);
+    struct in_place_state *state = in_place_state_parse(pool, annotation);
+    int64_t grace_us = seconds_us(json_get(object, "spec"), "terminationGracePeriodSeconds", GRACE_DEFAULT_S);
+    if (state && state->at_us > 0 && str_equal(state->target, pod->revision)) {
+        pod->since_us = state->at_us;
+        pod->until_us = state->at_us + set->patience_us + state->container_count * grace_us;
+    } else {
+        pod->since_us = MAX(kube_object_created_us(object), 0);
+        int64_t scheduled_us = changed_us(object, "PodScheduled");
+        if (scheduled_us > 0 && kube_object_condition_is_true(object, "PodScheduled"))
+            pod->until_us = scheduled_us + set->patience_us;
     }
-    buf_add_text(text, "ready; it must stay so for some seconds to count as done");
+    in_place_state_free(state);
+    intern_free(pool);
+}
+
+static void time_of_pod(const struct set_view *set, const cJSON *object, struct pod_view *pod)
+{
+    bool is_moved = set->is_rolling && pod->version == POD_ON_TARGET && !is_done(set, pod->ordinal) &&
+                    !pod->is_terminating;
+    if (is_moved)
+        time_of_update(set, object, pod);
+    else if (pod->state == POD_TERMINATING)
+        pod->until_us = MAX(kube_object_deleting_us(object), 0);
+    else if (pod->state == POD_UPDATING)
+        pod->since_us = changed_us(object, NEOSET_GATE);
+    else if (!pod->is_ready)
+        pod->since_us = changed_us(object, "Ready");
 }
 
 /* --- pods ------------------------------------------------------------------------------------------- */
@@ -238,6 +337,8 @@ static void view_of_pod(const struct set_view *set, const cJSON *object, int64_t
     else
         phrase_of_new(set, ret, &text);
     ret->waits_for = buf_take(&text);
+    ret->state = state_of_pod(set, object, ret);
+    time_of_pod(set, object, ret);
 }
 
 static void add_missing(const struct set_view *set, struct pod_views *pods, size_t room)
@@ -254,6 +355,7 @@ static void add_missing(const struct set_view *set, struct pod_views *pods, size
         *pod = (struct pod_view){.memory = xasprintf("%s-%" PRId64, set->name, ordinal),
                                  .ordinal = ordinal,
                                  .is_missing = true,
+                                 .state = POD_MISSING,
                                  .version = POD_ON_OTHER,
                                  .revision = "-",
                                  .images = xstrdup("-"),
@@ -295,6 +397,23 @@ void pod_views_done(struct pod_views *pods)
     }
     free(pods->items);
     *pods = (struct pod_views){0};
+}
+
+const struct pod_view *pod_views_waited_for(const struct set_view *set, const struct pod_views *pods)
+{
+    static const enum pod_state order[] = {POD_BROKEN, POD_UPDATING, POD_STARTING, POD_TERMINATING};
+    for (size_t i = 0; i < pods->count; i++)
+        if (str_equal(pods->items[i].name, set->waited_for) && pods->items[i].state != POD_DONE)
+            return &pods->items[i];
+    for (size_t i = 0; i < ARRAY_SIZE(order); i++)
+        for (size_t j = 0; j < pods->count; j++)
+            if (pods->items[j].state == order[i])
+                return &pods->items[j];
+    /* Pods are created from the lowest ordinal up. */
+    for (size_t i = pods->count; i > 0; i--)
+        if (pods->items[i - 1].state == POD_MISSING)
+            return &pods->items[i - 1];
+    return NULL;
 }
 
 /* --- revisions -------------------------------------------------------------------------------------- */
@@ -360,7 +479,7 @@ static bool is_moving(const struct set_view *set, const struct pod_views *pods, 
 char *set_view_next(const struct set_view *set, const struct pod_views *pods, const char *dead_journal)
 {
     const struct pod_view *trouble = first_trouble(pods);
-    bool is_rolling = !str_equal(set->target_revision, set->stable_revision);
+    bool is_rolling = set->is_rolling;
     bool is_held = is_rolling && set->fence > 0 && set->updated >= set->wanted - set->fence &&
                    !is_moving(set, pods, set->fence);
     if (set->is_deleting)
@@ -372,11 +491,14 @@ char *set_view_next(const struct set_view *set, const struct pod_views *pods, co
             set->namespace);
     if (set->is_paused)
         return xasprintf("neosetctl resume %s -n %s", set->name, set->namespace);
+    if (str_equal(set->phase, "Failed") && is_rolling)
+        return xasprintf("neosetctl undo %s -n %s   (back to the stable revision; or apply a good template)",
+                         set->name, set->namespace);
     if (trouble)
         return xasprintf("kubectl describe pod %s -n %s", trouble->name, set->namespace);
     if (str_equal(set->phase, "Failed"))
-        return xasprintf("kubectl edit neo/%s -n %s   (a good template, or the old one, heals it)", set->name,
-                         set->namespace);
+        return xasprintf("kubectl edit neo/%s -n %s   (what the message names is to be mended in the spec)",
+                         set->name, set->namespace);
     if (is_held)
         return xasprintf("kubectl patch neo/%s -n %s --type merge -p "
                          "'{\"spec\":{\"updateStrategy\":{\"partition\":0}}}'   (lets the other pods follow)",
@@ -385,6 +507,6 @@ char *set_view_next(const struct set_view *set, const struct pod_views *pods, co
         return xasprintf("neoset-audit runs --journal %s   (how did the controller end? start it again)",
                          dead_journal);
     if (is_rolling || is_moving(set, pods, 0))
-        return xasprintf("neosetctl status %s -n %s   (again, in a moment)", set->name, set->namespace);
+        return xasprintf("neosetctl status %s -n %s -w", set->name, set->namespace);
     return xasprintf("neosetctl history %s -n %s", set->name, set->namespace);
 }

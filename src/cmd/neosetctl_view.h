@@ -29,12 +29,33 @@ struct set_view {
     int64_t budget;                                /* effective, or what the spec says */
     bool is_paused;
     const cJSON *conditions; /* array or NULL */
+    bool is_rolling;         /* target and stable differ */
+    const char *waited_for;  /* status.currentUpdatePod, "" when there is none */
+    int64_t patience_us;     /* inPlaceUpdateStrategy.readinessTimeoutSeconds */
 };
 void set_view_make(const cJSON *object, struct set_view *ret);
 /* As a labelSelector query, the caller's; NULL when the set's selector cannot be read. */
 char *set_view_selector(const cJSON *object);
 
 enum pod_version { POD_ON_TARGET, POD_ON_STABLE, POD_ON_OTHER };
+
+/* What people see of a pod at one glance. X(NAME, text, sign in a picture). */
+#define POD_STATES(X)                                                                                        \
+    X(DONE, "done", '#')                                                                                     \
+    X(UPDATING, "updating", 'u')                                                                             \
+    X(BROKEN, "broken", '!')                                                                                 \
+    X(STARTING, "not ready", 's')                                                                            \
+    X(WAITING, "waiting", '.')                                                                               \
+    X(HELD, "held back", '-')                                                                                \
+    X(MISSING, "missing", '_')                                                                               \
+    X(TERMINATING, "terminating", 't')                                                                       \
+    X(EXTRA, "not wanted", 'x')
+enum pod_state {
+#define X(name, text, sign) POD_##name,
+    POD_STATES(X)
+#undef X
+        POD_STATE_COUNT,
+};
 
 struct pod_view {
     const char *name; /* in memory when the pod is missing */
@@ -49,6 +70,9 @@ struct pod_view {
     int64_t restarts;
     char *waits_for; /* a phrase, "" when nothing is waited for */
     bool is_trouble; /* what it waits for will not come by itself */
+    enum pod_state state;
+    int64_t since_us; /* what is waited for began; 0: unknown, or nothing is waited for */
+    int64_t until_us; /* its time is over then; 0: it has none */
 };
 
 struct pod_views {
@@ -58,6 +82,9 @@ struct pod_views {
 /* The set's pods among objects (an array), and those that are missing. now_us: for ages. */
 void pod_views_make(const struct set_view *set, const cJSON *objects, int64_t now_us, struct pod_views *ret);
 void pod_views_done(struct pod_views *pods);
+/* The pod that the rollout waits for: the one that the controller names, else the one that is in the way
+ * most; NULL: none. */
+const struct pod_view *pod_views_waited_for(const struct set_view *set, const struct pod_views *pods);
 
 struct revision_view {
     const char *name;

@@ -65,9 +65,9 @@ static void stop_server(struct stage *stage)
     stage->server = 0;
 }
 
-/* One request of somebody else's; the status. */
-static int request(const struct stage *stage, const char *method, const char *path, const char *type,
-                   const char *body)
+/* One request of somebody else's; the status. ret_answer: the body's text, the caller's; NULL: not wanted. */
+static int ask(const struct stage *stage, const char *method, const char *path, const char *type,
+               const char *body, char **ret_answer)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(stage->port)};
@@ -78,11 +78,46 @@ static int request(const struct stage *stage, const char *method, const char *pa
                   "user:other\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n%s",
                   method, path, type, strlen(body), body);
     assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-    char answer[4096] = "";
-    ssize_t n = read(fd, answer, sizeof answer - 1);
-    assert_true(n > 12);
+    struct buf answer = BUF_INIT(1 << 20);
+    char piece[4096];
+    for (ssize_t n; (n = read(fd, piece, sizeof piece)) > 0;)
+        buf_add(&answer, piece, (size_t)n);
+    assert_true(answer.length > 12);
     close(fd);
-    return atoi(answer + 9);
+    int status = atoi(answer.data + 9);
+    const char *start = strstr(answer.data, "\r\n\r\n");
+    if (ret_answer)
+        *ret_answer = xstrdup(start ? start + 4 : "");
+    buf_done(&answer);
+    return status;
+}
+
+static int request(const struct stage *stage, const char *method, const char *path, const char *type,
+                   const char *body)
+{
+    return ask(stage, method, path, type, body, NULL);
+}
+
+/* The object or list at path; the caller's. */
+static cJSON *fetch(const struct stage *stage, const char *path)
+{
+    CLEANUP_FREE char *text = NULL;
+    assert_int_equal(ask(stage, "GET", path, "application/json", "", &text), 200);
+    cJSON *tree = NULL;
+    assert_int_equal(json_parse(text, strlen(text), &tree, NULL), 0);
+    return tree;
+}
+
+#define SETS "/apis/apps.neo.io/v1alpha1/namespaces/default/neosets"
+#define REVISIONS "/apis/apps/v1/namespaces/default/controllerrevisions"
+
+/* body with ' for ". */
+static void merge(const struct stage *stage, const char *path, const char *body)
+{
+    CLEANUP_FREE char *text = xstrdup(body);
+    for (char *at = text; *at; at++)
+        *at = *at == '\'' ? '"' : *at;
+    assert_int_equal(request(stage, "PATCH", path, "application/merge-patch+json", text), 200);
 }
 
 static void make_set(const struct stage *stage, const char *namespace, const char *name)
@@ -101,6 +136,19 @@ static void make_set(const struct stage *stage, const char *namespace, const cha
         "1\"}]}}}}",
         name);
     assert_int_equal(request(stage, "POST", path, "application/json", body), 201);
+}
+
+/* The controller, until there is nothing to do for it. */
+static void converge(struct stage *stage)
+{
+    CLEANUP_FREE char *line =
+        xasprintf("--once --no-lease --listen none --journal %s/controller.db --kubeconfig %s", stage->folder,
+                  stage->kubeconfig);
+    struct program_run controller = {0};
+    program_run(&controller, "neoset-controller", line);
+    if (controller.exit_code != 0)
+        fail_msg("%s", controller.errors);
+    program_run_done(&controller);
 }
 
 /* --- the stage
@@ -372,6 +420,220 @@ static void many_at_once_take_turns(void **state)
     }
 }
 
+/* --- undo
+ * ------------------------------------------------------------------------------------------------ */
+
+/* A set of no pods with two revisions, i:1 (stable) and i:2 (the target). */
+static void make_two_revisions(struct stage *stage)
+{
+    make_set(stage, "default", "mysql");
+    merge(stage, SETS "/mysql", "{'spec':{'replicas':0}}");
+    converge(stage);
+    merge(
+        stage, SETS "/mysql",
+        "{'spec':{'template':{'metadata':{'annotations':{'a':'1'}},'spec':{'containers':[{'name':'c','image':"
+        "'i:2'}]}}}}");
+    converge(stage);
+}
+
+/* The template in the set is, to the letter, that of the revision called name. */
+static void expect_template_of(const struct stage *stage, const char *name)
+{
+    CLEANUP_FREE char *path = xasprintf(REVISIONS "/%s", name);
+    CLEANUP_JSON cJSON *set = fetch(stage, SETS "/mysql");
+    CLEANUP_JSON cJSON *revision = fetch(stage, path);
+    cJSON *template = json_path(revision, "data", "spec", "template", NULL);
+    json_remove(template, "$patch");
+    assert_non_null(template);
+    assert_true(json_equal(json_path(set, "spec", "template", NULL), template));
+}
+
+/* Of the revision with this number; the caller's. */
+static char *name_of_revision(const struct stage *stage, int64_t number)
+{
+    CLEANUP_JSON cJSON *list = fetch(stage, REVISIONS);
+    const cJSON *revision = NULL;
+    cJSON_ArrayForEach (revision, json_get(list, "items")) {
+        if (json_int64_or(revision, "revision", 0) == number)
+            return xstrdup(json_path_str(revision, "metadata", "name", NULL));
+    }
+    return xstrdup("");
+}
+
+static void undo_writes_the_template_of_the_revision_back(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, true);
+    make_two_revisions(stage);
+    CLEANUP_FREE char *first = name_of_revision(stage, 1);
+    CLEANUP_FREE char *second = name_of_revision(stage, 2);
+    expect_run(stage, "history mysql", 0, first, NULL);
+    expect_run(stage, "undo mysql --dry-run", 0, "would go back to revision 1", NULL);
+    struct stat status;
+    assert_int_not_equal(stat(stage->journal, &status), 0);
+    expect_template_of(stage, second);
+
+    expect_run(stage, "undo mysql", 0, "neoset/mysql goes back to revision 1", NULL);
+    assert_non_null(strstr(stage->run.output, "the stable revision): image i:2 -> i:1\n"));
+    assert_non_null(strstr(stage->run.output, "follow it: neosetctl status mysql -n default -w\n"));
+    expect_template_of(stage, first);
+    expect_journaled(stage, "\"patch\" \"applied\" 1\n");
+    expect_run(stage, "undo mysql --to-revision 1", 0, "has the template of revision 1", NULL);
+    expect_journaled(stage, "\"patch\" \"applied\" 1\n");
+
+    converge(stage);
+    CLEANUP_FREE char *third = name_of_revision(stage, 3);
+    assert_string_equal(third, first);
+    expect_run(stage, "undo mysql --to-revision 2", 0, "goes back to revision 2", NULL);
+    expect_template_of(stage, second);
+}
+
+static void undo_refuses_and_writes_nothing(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, true);
+    make_set(stage, "default", "mysql");
+    expect_run(stage, "undo mysql", 2, "", "NeoSet mysql has no earlier revision");
+    merge(stage, SETS "/mysql", "{'spec':{'replicas':0}}");
+    converge(stage);
+    expect_run(stage, "undo mysql", 2, "", "NeoSet mysql has no earlier revision");
+    expect_run(stage, "undo mysql --to-revision 7", 2, "", "NeoSet mysql has no revision 7: there is only 1");
+    expect_run(stage, "undo mysql --to-revision x", 64, "", "--to-revision");
+    expect_run(stage, "undo nobody", 1, "", "there is mysql");
+    struct stat status;
+    assert_int_not_equal(stat(stage->journal, &status), 0);
+}
+
+/* As a controller would have left it. */
+static void make_revision(const struct stage *stage, int number, const char *image)
+{
+    CLEANUP_JSON cJSON *set = fetch(stage, SETS "/mysql");
+    CLEANUP_FREE char *body = xasprintf(
+        "{\"apiVersion\":\"apps/v1\",\"kind\":\"ControllerRevision\",\"metadata\":{\"name\":\"mysql-r%d\","
+        "\"ownerReferences\":[{\"apiVersion\":\"apps.neo.io/"
+        "v1alpha1\",\"kind\":\"NeoSet\",\"name\":\"mysql\","
+        "\"uid\":\"%s\",\"controller\":true}]},\"revision\":%d,\"data\":{\"spec\":{\"template\":{\"$patch\":"
+        "\"replace\",\"metadata\":{\"labels\":{\"app\":\"x\"}},\"spec\":{\"containers\":[{\"name\":\"c\","
+        "\"image\":\"%s\"}]}}}}}",
+        number, json_path_str(set, "metadata", "uid", NULL), number, image);
+    assert_int_equal(request(stage, "POST", REVISIONS, "application/json", body), 201);
+}
+
+static void undo_survives_what_happens_to_a_write(void **state)
+{
+    static const struct {
+        const char *fault;
+        int exit_code;
+        const char *output, *errors;
+        const char *image; /* of the set afterwards */
+    } table[] = {
+        {"409,verb=patch,resource=neosets,nth=1", 0, "goes back to revision 1", NULL, "i:0"},
+        {"lost,verb=patch,resource=neosets,nth=1", 0, "goes back to revision 1", NULL, "i:0"},
+        {"drop,verb=patch,resource=neosets,nth=1", 0, "goes back to revision 1", NULL, "i:0"},
+        {"403,verb=patch,resource=neosets,times=0", 2, "", "kubectl auth can-i patch", "i:1"},
+        {"422,verb=patch,resource=neosets,times=0", 2, "", "the server refuses: 422", "i:1"},
+    };
+    struct stage *stage = *state;
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        start_server(stage, table[i].fault, true);
+        make_set(stage, "default", "mysql");
+        make_revision(stage, 1, "i:0");
+        make_revision(stage, 2, "i:1");
+        expect_run(stage, "undo mysql", table[i].exit_code, table[i].output, table[i].errors);
+        CLEANUP_JSON cJSON *set = fetch(stage, SETS "/mysql");
+        const cJSON *containers = json_path(set, "spec", "template", "spec", "containers", NULL);
+        assert_string_equal(json_str(containers->child, "image"), table[i].image);
+        CLEANUP_FREE char *steps = journaled_steps(stage);
+        assert_null(strstr(steps, "open"));
+        stop_server(stage);
+        CLEANUP_FREE char *command = xasprintf("rm -rf '%s/neoset'", stage->folder);
+        assert_int_equal(system(command), 0);
+    }
+}
+
+/* --- status -w
+ * ------------------------------------------------------------------------------------------------ */
+
+#define AT_REST                                                                                              \
+    "{'status':{'observedGeneration':9,'phase':'Completed','updateRevisionName':'a','currentRevisionName':'" \
+    "a',"                                                                                                    \
+    "'message':'all is well.'}}"
+#define UNDER_WAY                                                                                            \
+    "{'status':{'observedGeneration':9,'phase':'RollingOut','updateRevisionName':'b','currentRevisionName':" \
+    "'a','message':'it rolls.'}}"
+
+static void make_watched(struct stage *stage, const char *status)
+{
+    make_set(stage, "default", "mysql");
+    merge(stage, SETS "/mysql", "{'spec':{'replicas':0}}");
+    merge(stage, SETS "/mysql/status", status);
+}
+
+/* Somebody else changes the status in a moment. */
+static pid_t change_soon(const struct stage *stage, const char *method, const char *status)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        usleep(1500 * 1000);
+        if (str_equal(method, "DELETE"))
+            request(stage, "DELETE", SETS "/mysql", "application/json", "{}");
+        else
+            merge(stage, SETS "/mysql/status", status);
+        _exit(0);
+    }
+    return pid;
+}
+
+static void a_watch_appends_a_line_for_each_change_and_ends(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, "503,verb=get,resource=neosets,nth=2", true);
+    make_watched(stage, UNDER_WAY);
+    pid_t other = change_soon(stage, "PATCH", AT_REST);
+    expect_run(stage, "status mysql -w", 0, "Z NeoSet mysql in default: RollingOut, ", "503");
+    waitpid(other, NULL, 0);
+    assert_non_null(strstr(stage->run.errors, "; trying again\n"));
+    const char *second = strchr(stage->run.output, '\n');
+    assert_non_null(second);
+    assert_non_null(
+        strstr(second, "Z NeoSet mysql in default: Completed, 0 of 0 updated, 0 ready: all is well.\n"));
+    assert_null(strchr(stage->run.output, '\x1b'));
+    expect_run(stage, "status mysql -w", 0, "Completed", NULL);
+    expect_run(stage, "status mysql -w -o json", 64, "", "-w shows the picture");
+}
+
+static void a_watch_is_redrawn_in_place_on_a_terminal(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, true);
+    make_watched(stage, UNDER_WAY);
+    pid_t other = change_soon(stage, "PATCH", AT_REST);
+    stage->run.columns = 80;
+    stage->run.environment[3] = "NO_COLOR=1";
+    const struct program_run *ended = run(stage, "status mysql -w");
+    waitpid(other, NULL, 0);
+    assert_int_equal(ended->exit_code, 0);
+    const char *first = strstr(ended->output, "NeoSet mysql in default: RollingOut");
+    assert_non_null(first);
+    const char *last = strstr(first, "NeoSet mysql in default: Completed");
+    assert_non_null(last);
+    /* Up over the frame before, and each line cleared to its end; no colours. */
+    assert_non_null(strstr(first, "A\r"));
+    assert_non_null(strstr(last, "\x1b[K"));
+    assert_null(strstr(ended->output, "\x1b[3"));
+    stage->run.columns = 0;
+}
+
+static void a_watch_of_a_set_that_goes_away_says_so(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, true);
+    make_watched(stage, UNDER_WAY);
+    pid_t other = change_soon(stage, "DELETE", NULL);
+    expect_run(stage, "status mysql -w", 1, "RollingOut", "no NeoSet mysql in namespace default");
+    waitpid(other, NULL, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -385,6 +647,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_write_without_an_answer_in_time_is_settled_by_the_next, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(another_neosetctl_is_waited_for, setup, teardown),
+        cmocka_unit_test_setup_teardown(undo_writes_the_template_of_the_revision_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(undo_refuses_and_writes_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(undo_survives_what_happens_to_a_write, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_watch_appends_a_line_for_each_change_and_ends, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_watch_is_redrawn_in_place_on_a_terminal, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_watch_of_a_set_that_goes_away_says_so, setup, teardown),
         cmocka_unit_test_setup_teardown(many_at_once_take_turns, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

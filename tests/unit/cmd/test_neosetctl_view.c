@@ -2,76 +2,9 @@
  *
  * What neosetctl makes of the server's objects and of the controller's journal: pods and what they wait for,
  * the next command, the reports. */
-#include "../audit/history.h"
+#include "set_objects.h"
 
 #include "cmd/neosetctl_report.h"
-
-#define NOW_US LOOK_AT_US
-
-static cJSON *tree_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* JSON with ' for ". */
-static cJSON *tree_of(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    CLEANUP_FREE char *text = xvasprintf(format, args);
-    va_end(args);
-    for (char *at = text; *at; at++)
-        *at = *at == '\'' ? '"' : *at;
-    cJSON *tree = NULL;
-    struct error *err = NULL;
-    if (json_parse(text, strlen(text), &tree, &err) < 0)
-        fail_msg("%s: %s", error_text(err), text);
-    return tree;
-}
-
-/* Members of spec.updateStrategy and of status. */
-static cJSON *set_of(const char *strategy, const char *status)
-{
-    return tree_of(
-        "{'metadata':{'name':'mysql','namespace':'prod','uid':'u1','resourceVersion':'7','generation':2,"
-        "'creationTimestamp':'2026-11-30T05:00:00Z'},"
-        "'spec':{'replicas':3,'selector':{'matchLabels':{'app':'mysql'}},'updateStrategy':{%s}},"
-        "'status':{%s}}",
-        strategy, status);
-}
-
-#define ROLLING                                                                                              \
-    "'observedGeneration':2,'replicas':3,'readyReplicas':2,'updatedReplicas':1,'availableReplicas':2,"       \
-    "'phase':'RollingOut','currentImage':'mysql:8.0','targetImage':'mysql:8.1','currentPartition':1,"        \
-    "'currentRevisionName':'mysql-old','updateRevisionName':'mysql-new','effectiveMaxUnavailable':1,"        \
-    "'message':'waiting for mysql-1 to become ready (12s of 5m0s)'"
-#define COMPLETED                                                                                            \
-    "'observedGeneration':2,'replicas':3,'readyReplicas':3,'updatedReplicas':3,'availableReplicas':3,"       \
-    "'phase':'Completed','currentImage':'mysql:8.1','targetImage':'mysql:8.1','currentPartition':0,"         \
-    "'currentRevisionName':'mysql-new','updateRevisionName':'mysql-new'"
-
-static const char owner[] =
-    "'ownerReferences':[{'apiVersion':'apps.neo.io/v1alpha1','kind':'NeoSet','name':'mysql',"
-    "'uid':'u1','controller':true}]";
-
-static cJSON *pod_of(int ordinal, const char *revision, const char *image, const char *metadata,
-                     const char *status)
-{
-    return tree_of("{'metadata':{'name':'mysql-%d','namespace':'prod','uid':'p%d','labels':{"
-                   "'controller-revision-hash':'mysql-%s'},%s%s},"
-                   "'spec':{'containers':[{'name':'mysql','image':'%s'}]},'status':{%s}}",
-                   ordinal, ordinal, revision, owner, metadata, image, status);
-}
-
-#define READY_POD                                                                                            \
-    "'phase':'Running','conditions':[{'type':'Ready','status':'True'}],"                                     \
-    "'containerStatuses':[{'name':'mysql','ready':true,'restartCount':1,'state':{'running':{}}}]"
-
-static cJSON *three_pods(const char *status_of_the_middle)
-{
-    cJSON *pods = json_new_array();
-    json_append_item(pods, pod_of(2, "new", "mysql:8.1", "", READY_POD));
-    json_append_item(pods, pod_of(1, "new", "mysql:8.1", "", status_of_the_middle));
-    json_append_item(pods, pod_of(0, "old", "mysql:8.0", "", READY_POD));
-    return pods;
-}
 
 static void says_what_a_pod_waits_for(void **state)
 {
@@ -284,9 +217,9 @@ static void malformed_objects_are_shown_as_far_as_they_go(void **state)
         struct out out;
         out_init(&out, -1);
         struct sheet_look look = {.format = SHEET_TABLE, .columns = 100};
-        ctl_report_status(&out, &look, &set, &views);
+        assert_int_equal(ctl_report_status(&out, &look, &set, &views, NOW_US, NULL, NULL), 0);
         ctl_report_history(&out, &look, &set, &revisions, NOW_US);
-        assert_int_equal(ctl_report_why(&out, &look, &set, &views, NULL, NULL), 0);
+        assert_int_equal(ctl_report_why(&out, &look, &set, &views, NOW_US, NULL, NULL), 0);
         out_done(&out);
         revision_views_done(&revisions);
         pod_views_done(&views);
@@ -355,11 +288,11 @@ static void reports_are_as_agreed(void **state)
         CLEANUP_FREE char *why = xasprintf("why.%s", formats[i].name);
         assert_int_equal(ctl_report_sets(&history->out, &look, sets, NOW_US, true), 2);
         expect_report(history, get);
-        ctl_report_status(&history->out, &look, &set, &views);
+        assert_int_equal(ctl_report_status(&history->out, &look, &set, &views, NOW_US, NULL, NULL), 0);
         expect_report(history, status);
         ctl_report_history(&history->out, &look, &set, &revisions, NOW_US);
         expect_report(history, list);
-        assert_int_equal(ctl_report_why(&history->out, &look, &set, &views, NULL, NULL), 0);
+        assert_int_equal(ctl_report_why(&history->out, &look, &set, &views, NOW_US, NULL, NULL), 0);
         expect_report(history, why);
     }
     revision_views_done(&revisions);
@@ -376,7 +309,7 @@ static void why_tells_what_the_journal_knows(void **state)
     struct pod_views views = {0};
     set_view_make(object, &set);
     struct sheet_look look = {.format = SHEET_TABLE, .columns = 100};
-    assert_int_equal(ctl_report_why(&history->out, &look, &set, &views, &history->audit, NULL), 0);
+    assert_int_equal(ctl_report_why(&history->out, &look, &set, &views, NOW_US, &history->audit, NULL), 0);
     expect_report(history, "why-journal.table");
 }
 
