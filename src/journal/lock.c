@@ -19,7 +19,8 @@ static struct flock whole_file(void)
     return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
 }
 
-/* "1234 mysql-operator-0", or NULL: written by the holder, so made harmless for a message. The caller's. */
+/* "1234 on mysql-operator-0", or NULL: written by the holder, so made harmless for a message. The caller's.
+ */
 static char *read_holder(int fd)
 {
     char text[256];
@@ -31,7 +32,11 @@ static char *read_holder(int fd)
     for (char *at = text; *at; at++)
         if ((unsigned char)*at < ' ' || (unsigned char)*at >= 127)
             *at = '?';
-    return xstrdup(text);
+    char *space = strchr(text, ' ');
+    if (!space || !space[1])
+        return xstrndup(text, (size_t)(space ? space - text : length));
+    *space = '\0';
+    return xasprintf("%s on %s", text, space + 1);
 }
 
 static int refuse(int fd, const char *journal_path, struct error **err)

@@ -129,17 +129,39 @@ static int begin_run(struct journal *journal, struct error **err)
     return result;
 }
 
+/* What SQLite says of it names the symptom only. Takes failure over. */
+static int with_way_out(const struct journal *journal, int result, struct error *taken, struct error **err)
+{
+    CLEANUP_ERROR struct error *failure = taken;
+    if (result == -ERROR_NO_SPACE)
+        return error_set(
+            err, ERROR_NO_SPACE,
+            "%s: the disk of the journal is full: free 32 MiB in the file system of %s (less lets "
+            "it start, but without its reserve); %s and its -wal must stay",
+            error_text(failure), journal->place.folder, journal->place.path);
+    if (result == -ERROR_CORRUPT && !strstr(error_text(failure), "restore a backup"))
+        return error_set(err, ERROR_CORRUPT,
+                         "%s: the file was cut short or damaged: restore a backup (neoset-audit backup makes "
+                         "them), or move %s and its -wal and -shm away to begin a new history",
+                         error_text(failure), journal->place.path);
+    if (err)
+        *err = STEAL(failure);
+    return result;
+}
+
 int journal_open(struct env *env, const struct journal_options *options, struct journal **ret,
                  struct error **err)
 {
     struct journal *journal = make(env, options);
-    int result = take_place(journal, options, err);
+    struct error *failure = NULL;
+    int result = take_place(journal, options, &failure);
     if (result == 0)
-        result = open_store(journal, options, err);
+        result = open_store(journal, options, &failure);
     if (result == 0)
-        result = begin_run(journal, err);
+        result = begin_run(journal, &failure);
     if (result < 0) {
         store_close(journal->store, false);
+        result = with_way_out(journal, result, failure, err);
         journal_free(journal);
         return result;
     }

@@ -23,14 +23,40 @@ static void fill_neighbours(struct place *place)
     place->ballast_path = xasprintf("%s-ballast", place->path);
 }
 
-static int resolve_new(const char *path, struct place *ret, struct error **err)
+/* Durable names: a file's entry in its folder must survive a power cut as well. */
+static void sync_folder(const char *folder)
+{
+    CLEANUP_CLOSE int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0)
+        (void)fsync(fd);
+}
+
+/* For this user alone; the folder around it must be there: what is missing above is a typing error. */
+static int make_folder(const char *folder, struct error **err)
+{
+    if (mkdir(folder, 0700) != 0)
+        return error_set_errno(err, errno, "journal: folder %s (make it, or choose another --journal)",
+                               folder);
+    CLEANUP_FREE char *copy = xstrdup(folder);
+    sync_folder(dirname(copy));
+    return 0;
+}
+
+static int resolve_new(const char *path, bool for_writing, struct place *ret, struct error **err)
 {
     CLEANUP_FREE char *folder_copy = xstrdup(path);
     CLEANUP_FREE char *name_copy = xstrdup(path);
     const char *folder = dirname(folder_copy);
     const char *name = basename(name_copy);
     char real[PATH_MAX];
-    if (!realpath(folder, real))
+    bool is_there = realpath(folder, real) != NULL;
+    if (!is_there && errno == ENOENT && for_writing) {
+        int result = make_folder(folder, err);
+        if (result < 0)
+            return result;
+        is_there = realpath(folder, real) != NULL;
+    }
+    if (!is_there)
         return error_set_errno(err, errno, "journal: folder %s (make it, or choose another --journal)",
                                folder);
     ret->path = xasprintf("%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
@@ -40,7 +66,7 @@ static int resolve_new(const char *path, struct place *ret, struct error **err)
     return 0;
 }
 
-static int resolve(const char *path, struct place *ret, struct error **err)
+static int resolve(const char *path, bool for_writing, struct place *ret, struct error **err)
 {
     if (!path || !path[0])
         return error_set(err, ERROR_INVALID, "journal: no file name given (--journal FILE)");
@@ -51,15 +77,7 @@ static int resolve(const char *path, struct place *ret, struct error **err)
     }
     if (errno != ENOENT)
         return error_set_errno(err, errno, "journal %s", path);
-    return resolve_new(path, ret, err);
-}
-
-/* Durable names: the file's entry in its folder must survive a power cut as well. */
-static void sync_folder(const char *folder)
-{
-    CLEANUP_CLOSE int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0)
-        (void)fsync(fd);
+    return resolve_new(path, for_writing, ret, err);
 }
 
 static int create(struct place *place, struct error **err)
@@ -75,7 +93,7 @@ static int create(struct place *place, struct error **err)
 int place_find(const char *path, bool for_writing, struct place *ret, struct error **err)
 {
     *ret = (struct place){.fd = -1};
-    int result = resolve(path, ret, err);
+    int result = resolve(path, for_writing, ret, err);
     if (result < 0)
         return result;
     fill_neighbours(ret);

@@ -124,10 +124,6 @@ int store_open(const struct store_options *options, struct store **ret, struct e
         error_free(STEAL(failure));
         result = open_once(options, ret, &failure);
     }
-    if (result == -ERROR_NO_SPACE)
-        return error_set(err, ERROR_NO_SPACE,
-                         "%s: the disk of the journal is full: make room there; the journal itself must stay",
-                         error_text(failure));
     if (result < 0 && err)
         *err = STEAL(failure);
     return result;

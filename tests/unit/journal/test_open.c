@@ -105,10 +105,28 @@ static void a_directory_is_refused(void **state)
 static void a_missing_folder_is_named(void **state)
 {
     struct journal_fixture *fixture = *state;
-    CLEANUP_FREE char *path = xasprintf("%s/nowhere/journal.db", fixture->folder);
+    CLEANUP_FREE char *path = xasprintf("%s/nowhere/deeper/journal.db", fixture->folder);
     fixture->options.path = path;
     writer_refuses(fixture, ERROR_NOT_FOUND, "nowhere");
     reader_refuses(fixture, ERROR_NOT_FOUND, "nowhere");
+}
+
+static void its_own_folder_is_made_by_the_writer_only(void **state)
+{
+    struct journal_fixture *fixture = *state;
+    CLEANUP_FREE char *folder = xasprintf("%s/new", fixture->folder);
+    CLEANUP_FREE char *path = xasprintf("%s/journal.db", folder);
+    CLEANUP_FREE char *first = STEAL(fixture->path);
+    fixture->path = STEAL(path);
+    fixture->options.path = fixture->path;
+    reader_refuses(fixture, ERROR_NOT_FOUND, "new");
+    assert_int_equal(access(folder, F_OK), -1);
+    journal_fixture_open(fixture);
+    struct stat status;
+    assert_int_equal(stat(folder, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0700);
+    reader_reads(fixture->path, 1);
+    journal_fixture_crash(fixture);
 }
 
 static void a_missing_file_is_made_by_the_writer_only(void **state)
@@ -177,6 +195,8 @@ static void a_file_cut_short_is_refused(void **state)
     assert_int_equal(truncate(fixture->path, 8192), 0);
     CLEANUP_ERROR struct error *err = journal_fixture_open_failing(fixture);
     assert_int_equal(err->code, ERROR_CORRUPT);
+    assert_non_null(strstr(err->text, "cut short or damaged: restore a backup"));
+    assert_non_null(strstr(err->text, "to begin a new history"));
     reader_refuses(fixture, ERROR_CORRUPT, "restore a backup");
     assert_int_equal(truncate(fixture->path, 50), 0);
     writer_refuses(fixture, ERROR_UNSUPPORTED, "not even a SQLite file");
@@ -377,7 +397,7 @@ static void a_second_controller_is_refused_and_told_who_holds_it(void **state)
     journal_fixture_open(fixture);
     struct journal_fixture second = *fixture;
     second.journal = NULL;
-    CLEANUP_FREE char *words = xasprintf("is in use by process %ld tester", (long)getpid());
+    CLEANUP_FREE char *words = xasprintf("is in use by process %ld on tester", (long)getpid());
     writer_refuses(&second, ERROR_LOCKED, words);
     journal_fixture_stop(fixture);
     journal_fixture_open(&second);
@@ -464,8 +484,10 @@ static void no_space_at_start_gives_up_the_ballast_and_says_so(void **state)
     assert_int_equal(access(ballast, F_OK), 0);
     fixture->options.vfs = VFS_FAULT_NAME;
     vfs_fault_set_full(true);
-    writer_refuses(fixture, ERROR_NO_SPACE, "full");
+    CLEANUP_FREE char *words = xasprintf("free 32 MiB in the file system of %s ", fixture->folder);
+    writer_refuses(fixture, ERROR_NO_SPACE, words);
     assert_int_equal(access(ballast, F_OK), -1);
+    writer_refuses(fixture, ERROR_NO_SPACE, words);
     vfs_fault_set_full(false);
     journal_fixture_open(fixture);
     assert_int_equal(access(ballast, F_OK), 0);
@@ -624,6 +646,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_directory_is_refused),
         TEST(a_missing_folder_is_named),
+        TEST(its_own_folder_is_made_by_the_writer_only),
         TEST(a_missing_file_is_made_by_the_writer_only),
         TEST(no_name_is_refused),
         TEST(a_file_that_is_no_database_is_refused_and_left_as_it_is),
