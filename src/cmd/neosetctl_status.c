@@ -57,7 +57,7 @@ static const char *version_text(const struct set_view *set, const struct pod_vie
     if (pod->is_missing)
         return "missing";
     if (pod->version == POD_ON_TARGET)
-        return set->is_rolling ? "target" : "stable";
+        return set->is_rolling && !set->is_way_back ? "target" : "stable";
     return pod->version == POD_ON_STABLE ? "stable" : "other";
 }
 
@@ -381,8 +381,11 @@ static void add_waited_for(struct buf *text, const struct sheet_look *look, cons
 static void add_summary(struct buf *text, const struct sheet_look *look, const struct set_view *set,
                         const struct pod_views *pods, int64_t now_us)
 {
-    CLEANUP_FREE char *image = from_to(set->is_rolling, set->current_image, set->target_image);
-    CLEANUP_FREE char *revision = from_to(set->is_rolling, set->stable_revision, set->target_revision);
+    bool differs = set->is_rolling && !set->is_way_back;
+    CLEANUP_FREE char *image = from_to(differs, set->current_image, set->target_image);
+    CLEANUP_FREE char *revision = set->is_way_back
+                                      ? xasprintf("back to %s", set->stable_revision)
+                                      : from_to(differs, set->stable_revision, set->target_revision);
     CLEANUP_FREE char *fence = fence_text(set);
     CLEANUP_FREE char *stage = set->stage > 0 ? xasprintf("%" PRId64 ": opened down to this ordinal",
                                                           set->first_ordinal + set->stage)
@@ -471,8 +474,7 @@ char *ctl_status_line(const struct set_view *set)
     struct sheet_look plain = {.format = SHEET_TABLE, .columns = 100};
     struct buf text = BUF_INIT((size_t)64 * 1024);
     ctl_add_head(&text, &plain, set);
-    while (text.length > 0 && text.data[text.length - 1] == '\n')
-        text.length--;
+    buf_trim_end(&text);
     if (set->is_rolling)
         buf_addf(&text, ", stage %" PRId64, set->first_ordinal + set->stage);
     if (*set->message) {

@@ -66,7 +66,11 @@ void set_view_make(const cJSON *object, struct set_view *ret)
         .patience_us = seconds_us(json_get(strategy, "inPlaceUpdateStrategy"), "readinessTimeoutSeconds",
                                   PATIENCE_DEFAULT_S),
     };
-    ret->is_rolling = !str_equal(ret->target_revision, ret->stable_revision);
+    bool differs = !str_equal(ret->target_revision, ret->stable_revision);
+    /* Going back to stable is a rollout too, and only the phase tells it. */
+    ret->is_way_back = !differs && !str_equal(ret->target_revision, "-") &&
+                       (str_equal(ret->phase, "RollingOut") || str_equal(ret->phase, "Canary"));
+    ret->is_rolling = differs || ret->is_way_back;
 }
 
 char *set_view_selector(const cJSON *object)
@@ -101,6 +105,9 @@ static char *images_of(const cJSON *pod_spec)
 static void add_reason(struct buf *text, const cJSON *state)
 {
     const char *message = text_or(json_str(state, "message"), "");
+    /* What programs tell each other, as our own gate does. */
+    if (*message == '{')
+        message = "";
     buf_add_text(text, text_or(json_str(state, "reason"), "no reason given"));
     size_t length = MIN(strcspn(message, "\n"), (size_t)512);
     if (length > 0) {
@@ -196,7 +203,7 @@ static void phrase_of_pod(const cJSON *pod, int64_t now_us, struct buf *text, bo
 static void phrase_of_old(const struct set_view *set, const struct pod_view *pod, struct buf *text)
 {
     int64_t index = pod->ordinal - set->first_ordinal;
-    if (str_equal(set->target_revision, "-") || str_equal(set->target_revision, set->stable_revision))
+    if (str_equal(set->target_revision, "-") || !set->is_rolling)
         return;
     if (index < set->fence)
         buf_addf(text, "held back by partition %" PRId64, set->fence);
@@ -236,7 +243,7 @@ static enum pod_state state_of_old(const struct set_view *set, const cJSON *obje
     const cJSON *gate = kube_object_condition(object, NEOSET_GATE);
     bool is_drained = gate && str_equal(json_str(gate, "status"), "False");
     if (!pod->is_ready)
-        return set->is_rolling && is_drained ? POD_UPDATING : POD_STARTING;
+        return is_drained ? POD_UPDATING : POD_STARTING;
     if (!set->is_rolling)
         return str_equal(set->target_revision, "-") ? POD_DONE : POD_WAITING;
     return pod->ordinal - set->first_ordinal < set->fence ? POD_HELD : POD_WAITING;
@@ -491,7 +498,7 @@ char *set_view_next(const struct set_view *set, const struct pod_views *pods, co
             set->namespace);
     if (set->is_paused)
         return xasprintf("neosetctl resume %s -n %s", set->name, set->namespace);
-    if (str_equal(set->phase, "Failed") && is_rolling)
+    if (str_equal(set->phase, "Failed") && is_rolling && !set->is_way_back)
         return xasprintf("neosetctl undo %s -n %s   (back to the stable revision; or apply a good template)",
                          set->name, set->namespace);
     if (trouble)

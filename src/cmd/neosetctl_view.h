@@ -29,7 +29,8 @@ struct set_view {
     int64_t budget;                                /* effective, or what the spec says */
     bool is_paused;
     const cJSON *conditions; /* array or NULL */
-    bool is_rolling;         /* target and stable differ */
+    bool is_rolling;         /* target and stable differ, or it is on its way back to stable */
+    bool is_way_back;
     const char *waited_for;  /* status.currentUpdatePod, "" when there is none */
     int64_t patience_us;     /* inPlaceUpdateStrategy.readinessTimeoutSeconds */
 };

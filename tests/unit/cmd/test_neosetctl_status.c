@@ -27,7 +27,7 @@
     "'2026-11-30T07:59:55Z'}],'containerStatuses':[{'name':'mysql','ready':true,'state':{'running':{}}}]"
 
 /* One letter a pod, ordinal 0 first: O old and ready, T target and ready, u being updated, b broken on the
- * target, d drained for its update, x terminating, m missing. */
+ * target, d drained for its update, D likewise and new, x terminating, m missing. */
 static cJSON *pods_of(const char *letters)
 {
     cJSON *pods = json_new_array();
@@ -38,6 +38,9 @@ static cJSON *pods_of(const char *letters)
             break;
         case 'd':
             json_append_item(pods, pod_of(ordinal, "old", "mysql:8.0", "", DRAINED_POD));
+            break;
+        case 'D':
+            json_append_item(pods, pod_of(ordinal, "new", "mysql:8.1", UPDATED_AT_07_58, DRAINED_POD));
             break;
         case 'T':
             json_append_item(pods, pod_of(ordinal, "new", "mysql:8.1", UPDATED_AT_07_58, READY_POD));
@@ -60,10 +63,12 @@ static cJSON *pods_of(const char *letters)
 }
 
 #define ROLL(phase, ready, updated, available, stage, done, message)                                         \
+    ROLL_TO("mysql-new", "mysql:8.1", phase, ready, updated, available, stage, done, message)
+#define ROLL_TO(target, image, phase, ready, updated, available, stage, done, message)                       \
     "'observedGeneration':2,'replicas':5,'readyReplicas':" #ready ",'updatedReplicas':" #updated             \
     ",'availableReplicas':" #available ",'phase':'" phase                                                    \
-    "','currentImage':'mysql:8.0','targetImage':'mysql:8.1','currentPartition':" #stage                      \
-    ",'currentRevisionName':'mysql-old','updateRevisionName':'mysql-new','effectiveMaxUnavailable':1,"       \
+    "','currentImage':'mysql:8.0','targetImage':'" image "','currentPartition':" #stage                      \
+    ",'currentRevisionName':'mysql-old','updateRevisionName':'" target "','effectiveMaxUnavailable':1,"      \
     "'doneOrdinals':[" done "],'message':'" message "'"
 #define REST(phase, revision, image, count, message)                                                         \
     "'observedGeneration':2,'replicas':" #count ",'readyReplicas':" #count ",'updatedReplicas':" #count      \
@@ -110,6 +115,9 @@ static const struct scene scenes[] = {
     {"held-in-the-middle", 5, "'partition':1",
      ROLL("RollingOut", 5, 2, 5, 3, "4", "mysql-3 is ready; it counts as available when it stays so."),
      "OOOTT", 80, false},
+    {"way-back", 5, "'partition':0",
+     ROLL_TO("mysql-old", "mysql:8.0", "RollingOut", 4, 4, 4, 3, "0,1,2,3", "mysql-4 is being updated."),
+     "OOOOD", 0, false},
     {"scaling", 5, "'partition':0", REST("Idle", "mysql-old", "mysql:8.0", 3, "3 of 5 pods are available."),
      "OOOm", 0, false},
     {"terminating", 3, "'partition':0",
@@ -389,6 +397,16 @@ static void a_change_is_one_line(void **state)
     ctl_picture_done(&picture);
 }
 
+static void a_line_without_a_message_is_one_line_too(void **state)
+{
+    (void)state;
+    struct ctl_picture picture;
+    make_picture(scene_named("new"), &picture);
+    CLEANUP_FREE char *line = ctl_status_line(&picture.set);
+    assert_string_equal(line, "NeoSet mysql in prod: not looked at yet, 0 of 3 updated, 0 ready");
+    ctl_picture_done(&picture);
+}
+
 static void rows_are_counted_as_a_terminal_breaks_them(void **state)
 {
     (void)state;
@@ -420,6 +438,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_journal_knows_budgets_refusals_and_doubts, setup, teardown),
         cmocka_unit_test(it_is_watched_until_nothing_is_waited_for),
         cmocka_unit_test(a_change_is_one_line),
+        cmocka_unit_test(a_line_without_a_message_is_one_line_too),
         cmocka_unit_test(rows_are_counted_as_a_terminal_breaks_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
