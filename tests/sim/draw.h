@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 
-enum { SETS_MAX = 2, OPERATIONS_MAX = 64, TEXT_MAX = 160, POD_ORDINALS_MAX = 16 };
+enum { SETS_MAX = 2, OPERATIONS_MAX = 48, TEXT_MAX = 160, POD_ORDINALS_MAX = 16 };
 
 /* What may befall a world. set, a, b, c mean what the comment says. */
 enum operation_kind {
@@ -85,10 +85,14 @@ uint32_t dice_below(struct dice *dice, uint32_t bound);
 bool dice_one_in(struct dice *dice, uint32_t bound);
 
 void draw_make(uint64_t seed, struct draw *ret);
+/* Leaves out the operations whose bit is not set; the time that they took stays. */
+void draw_keep(struct draw *draw, uint64_t bits);
 /* "the image of db becomes db:v2"; the caller's. */
 char *operation_tell(const struct operation *operation);
 const char *set_name(int set);
 /* Operations that the generator leaves out for the moment (--avoid), by name; false: there is no such name.
  */
 bool draw_avoid(const char *name);
+/* The opposite for what is known to break. */
+bool draw_with(const char *name);
 const char *operation_kind_name(enum operation_kind kind);

@@ -95,16 +95,15 @@ const struct seen_status *seen_status_at(const struct seen_set *set, int64_t at_
 
 static void tell_change(struct judge *judge, const struct kubesim_change *change)
 {
-    const char *who = change->user ? change->user : change->audit_id ? change->audit_id : "the server";
-    if (str_equal(change->kind, "Lease") || str_equal(change->kind, "Node"))
+    if (str_equal(change->kind, "Lease") || str_equal(change->kind, "Node") ||
+        str_equal(change->kind, "Event"))
         return;
+    bool by_key = str_starts_with(change->audit_id ? change->audit_id : "", "neo-");
+    const char *who = by_key ? change->audit_id : change->user ? change->user : "the server";
     const char *what = !change->before ? "made" : !change->after ? "gone" : "changed";
-    if (change->before && change->after && str_equal(change->kind, "NeoSet") && judge->report->aloud) {
-        CLEANUP_FREE char *text = json_print(json_get(change->after, "status"));
-        printf("        status %s\n", text);
-    }
-    report_tell(judge->report, "  %s %s is %s by %s (%s %s)", change->kind, change->name, what, who,
-                change->verb ? change->verb : "-", change->path ? change->path : "");
+    bool status = change->path && strstr(change->path, "/status");
+    report_tell(judge->report, "  %s %s is %s%s by %s", change->kind, change->name, what,
+                status ? " (status)" : "", who);
 }
 
 void judge_take_change(struct judge *judge, const struct kubesim_change *change)
@@ -136,6 +135,10 @@ void judge_take_start(struct judge *judge, struct program *program)
 {
     judge_close_reader(judge, program->index);
     judge->started_us = judge->disturbed_us = judge_now_us(judge);
+    ENSURE(judge->run_count < RUNS_MAX);
+    struct seen_run *run = &judge->runs[judge->run_count++];
+    snprintf(run->nonce, sizeof(run->nonce), "%s", journal_nonce(program->journal));
+    run->program = program->index;
 }
 
 void judge_take_end(struct judge *judge, struct program *program)
@@ -148,6 +151,11 @@ void judge_take_lost_journal(struct judge *judge, struct program *program)
 {
     judge_close_reader(judge, program->index);
     judge->journal_lost = true;
+}
+
+bool judge_has_lost_journal(const struct judge *judge)
+{
+    return judge->journal_lost;
 }
 
 void judge_take_fault(struct judge *judge, const char *spec)

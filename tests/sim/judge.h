@@ -20,6 +20,8 @@ void judge_take_fault(struct judge *judge, const char *spec);
 void judge_take_clock_jump(struct judge *judge);
 void judge_take_heal(struct judge *judge);
 
+bool judge_has_lost_journal(const struct judge *judge);
+
 /* After each event. */
 void judge_look(struct judge *judge);
 /* Every set runs the template that it has, and says so. why: what is missing. */

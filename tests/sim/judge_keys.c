@@ -74,19 +74,13 @@ struct seen_key *judge_key_of(struct judge *judge, const char *audit_id)
     return key;
 }
 
-/* The program that submits: the one whose run it is, or for a step of an earlier run, one that runs. */
+/* The program whose run it is, now or earlier. */
 static int program_of(const struct judge *judge, const char *key)
 {
-    int any = 0;
-    for (int i = 0; i < judge->world->program_count; i++) {
-        const struct program *program = &judge->world->programs[i];
-        if (!program->journal)
-            continue;
-        any = i;
-        if (str_starts_with(key, journal_nonce(program->journal)))
-            return i;
-    }
-    return any;
+    for (unsigned i = 0; i < judge->run_count; i++)
+        if (str_starts_with(key, judge->runs[i].nonce))
+            return judge->runs[i].program;
+    return 0;
 }
 
 static struct seen_key *first_seen(struct judge *judge, const char *text, int64_t seq, const char *method,
@@ -101,7 +95,7 @@ static struct seen_key *first_seen(struct judge *judge, const char *text, int64_
     snprintf(key->key, sizeof(key->key), "%s", text);
     const struct program *program = &judge->world->programs[index];
     key->program = index;
-    bool this_run = str_starts_with(text, journal_nonce(program->journal));
+    bool this_run = program->journal && str_starts_with(text, journal_nonce(program->journal));
     key->decided_us = this_run ? program->started_us + sqlite3_column_int64(reader->intent, 0) : NEVER_US;
     snprintf(key->action, sizeof(key->action), "%s", (const char *)sqlite3_column_text(reader->intent, 1));
     snprintf(key->name, sizeof(key->name), "%s", (const char *)sqlite3_column_text(reader->intent, 2));

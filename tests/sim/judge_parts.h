@@ -42,10 +42,12 @@ struct seen_pod {
     int gate; /* -1: False, 0: absent, 1: True */
     int64_t generation, observed;
     int64_t created_us;
-    bool serving;      /* ready, and in service as far as we are concerned */
-    int64_t served_us; /* since, or until, now */
-    bool lost_by_us;   /* our own write took it out of service */
-    int64_t error_us;  /* last time a container waited with an error; NEVER_US */
+    bool serving;           /* ready, and in service as far as we are concerned */
+    int64_t served_us;      /* since, or until, now */
+    int64_t ready_since_us; /* ALWAYS_US: it is not Ready */
+    int64_t ready_us;       /* when Ready was True last */
+    bool lost_by_us;        /* our own write took it out of service */
+    int64_t error_us;       /* last time a container waited with an error; NEVER_US */
     bool error_now;
     int64_t unready_since_us;
     bool unfinished; /* patched by us, and not in service since */
@@ -102,8 +104,16 @@ struct reader {
     sqlite3_stmt *intent, *unknowns;
 };
 
+enum { RUNS_MAX = 128 };
+struct seen_run {
+    char nonce[24];
+    int program;
+};
+
 struct judge {
     struct world *world;
+    struct seen_run runs[RUNS_MAX];
+    unsigned run_count;
     struct report *report;
     struct seen_set sets[SETS_MAX];
     struct seen_key *keys;
@@ -144,7 +154,13 @@ void judge_take_pod(struct judge *judge, const struct kubesim_change *change);
 bool seen_pod_is_serving(const struct seen_pod *pod);
 /* What runs is what its spec asks for, by the kubelet's own books. */
 bool judge_runs_its_spec(struct judge *judge, const struct seen_pod *pod, const cJSON *tree);
-cJSON *judge_pod_tree(struct judge *judge, const char *name);
+const cJSON *judge_pod_tree(struct judge *judge, const char *name);
+/* The server's own tree of an object in "default", or NULL; borrowed until the server changes it. */
+const cJSON *judge_find(struct judge *judge, const char *group, const char *plural, const char *name);
+
+/* judge_template.c */
+void judge_equals_template(struct judge *judge, const struct seen_set *set, const cJSON *pod,
+                           const char *revision);
 
 /* judge_moves.c */
 /* A write of ours to a pod of the set; before: as it was. */

@@ -3,6 +3,8 @@
  * Pods as the server has them, one an ordinal, and what their kubelet really runs. */
 #include "judge_parts.h"
 
+#include "kubesim/model.h"
+
 #include <stdio.h>
 
 static const cJSON *condition(const cJSON *object, const char *type)
@@ -108,6 +110,12 @@ static void note_times(struct judge *judge, struct seen_pod *pod, const struct s
         pod->unfinished = pod->unfinished && !serves;
     }
     pod->serving = serves;
+    if (pod->ready || before->ready)
+        pod->ready_us = now_us;
+    if (!pod->ready)
+        pod->ready_since_us = ALWAYS_US;
+    else if (!before->ready || pod->ready_since_us == ALWAYS_US)
+        pod->ready_since_us = now_us;
     if (pod->ready)
         pod->unready_since_us = ALWAYS_US;
     else if (pod->unready_since_us == ALWAYS_US)
@@ -169,7 +177,7 @@ void judge_take_pod(struct judge *judge, const struct kubesim_change *change)
         read_pod(set, change->after, pod);
         if (strcmp(pod->uid, before.uid) != 0) {
             begin_pod(judge, pod);
-            before.serving = false;
+            before.serving = before.ready = before.error_now = false;
         }
     } else {
         pod->there = false;
@@ -180,10 +188,16 @@ void judge_take_pod(struct judge *judge, const struct kubesim_change *change)
 
 /* --- the kubelet's own books ---------------------------------------------------------------------------- */
 
-cJSON *judge_pod_tree(struct judge *judge, const char *name)
+const cJSON *judge_find(struct judge *judge, const char *group, const char *plural, const char *name)
 {
-    CLEANUP_FREE char *path = xasprintf("/api/v1/namespaces/default/pods/%s", name);
-    return sim_server_get(judge->world->server, path);
+    const struct kind *kind = kind_find(sim_server_kubesim(judge->world->server), group, plural);
+    const struct object *object = kind ? store_find(kind, "default", name) : NULL;
+    return object ? object_tree(object) : NULL;
+}
+
+const cJSON *judge_pod_tree(struct judge *judge, const char *name)
+{
+    return judge_find(judge, "", "pods", name);
 }
 
 static const char *image_of(const cJSON *tree, const char *container)

@@ -87,7 +87,7 @@ static void check_done(struct judge *judge, struct seen_set *set, int ordinal, c
     struct seen_pod *pod = &set->pods[ordinal];
     if (!pod->there || pod->deleting || strcmp(pod->revision, now->target) != 0)
         return; /* it was, when this was decided */
-    CLEANUP_JSON cJSON *tree = judge_pod_tree(judge, pod->name);
+    const cJSON *tree = judge_pod_tree(judge, pod->name);
     struct kubelet_truth truths[TRUTHS_MAX];
     size_t count = kubelet_see_truth(sim_server_kubelet(judge->world->server), pod->uid, truths, TRUTHS_MAX);
     if (count == 0)
@@ -141,39 +141,47 @@ static void take_status(struct judge *judge, struct seen_set *set, const cJSON *
 
 /* --- numbers that people read --------------------------------------------------------------------------- */
 
+struct most {
+    int ready, serving, updated;
+};
+
 /* How many pods were so at some moment since then: no status may claim more. */
-static int count_since(struct judge *judge, const struct seen_set *set, int64_t since_us,
-                       const char *revision)
+static struct most most_since(const struct seen_set *set, const struct seen_status *status, int64_t since_us)
 {
-    (void)judge;
-    int count = 0;
+    struct most most = {0};
     for (int i = 0; i < POD_ORDINALS_MAX; i++) {
         const struct seen_pod *pod = &set->pods[i];
-        if (revision && strcmp(pod->revision, revision) != 0)
-            continue;
-        count += pod->serving || pod->ready || (pod->served_us > since_us && pod->served_us > 0);
+        bool serving = pod->serving || pod->served_us > since_us;
+        most.ready += pod->ready || pod->ready_us > since_us;
+        most.serving += serving;
+        most.updated +=
+            status && (pod->there || pod->served_us > since_us) && strcmp(pod->revision, status->target) == 0;
     }
-    return count;
+    return most;
 }
 
-static void check_numbers(struct judge *judge, struct seen_set *set, const cJSON *object)
+static void check_number(struct judge *judge, const struct seen_set *set, const struct kubesim_change *change,
+                         const char *field, int most)
 {
-    const cJSON *status = json_get(object, "status");
-    int64_t since_us = judge_since_us(judge, judge_now_us(judge) - 4 * judge->world->draw->network_us);
+    int64_t before = json_int64_or(json_get(change->before, "status"), field, 0);
+    int64_t after = json_int64_or(json_get(change->after, "status"), field, 0);
+    if (after != before && after > most)
+        judge_break(judge, 10, "the status of %s claims %s %lld, and the server never showed more than %d",
+                    set_name(set->index), field, (long long)after, most);
+}
+
+static void check_numbers(struct judge *judge, struct seen_set *set, const struct kubesim_change *change)
+{
+    int64_t way_us = 4 * judge->world->draw->network_us;
+    int64_t since_us = judge_since_us(judge, judge_now_us(judge) - way_us);
     if (since_us == NEVER_US)
         return;
-    int ready = count_since(judge, set, since_us, NULL);
-    if (json_int64_or(status, "readyReplicas", 0) > ready)
-        judge_break(judge, 10,
-                    "the status of %s claims %d ready pods, and the server never showed more than %d",
-                    set_name(set->index), (int)json_int64_or(status, "readyReplicas", 0), ready);
-    if (json_int64_or(status, "availableReplicas", 0) > ready)
-        judge_break(judge, 10, "the status of %s claims %d available pods, and only %d were in service",
-                    set_name(set->index), (int)json_int64_or(status, "availableReplicas", 0), ready);
-    if (json_int64_or(status, "observedGeneration", 0) >
-        json_int64_or(json_get(object, "metadata"), "generation", 0))
-        judge_break(judge, 10, "the status of %s has observed a generation that does not exist",
-                    set_name(set->index));
+    struct most most = most_since(set, seen_status_now(set), since_us);
+    check_number(judge, set, change, "readyReplicas", most.ready);
+    check_number(judge, set, change, "availableReplicas", most.serving);
+    check_number(judge, set, change, "updatedReplicas", most.updated);
+    check_number(judge, set, change, "observedGeneration",
+                 (int)json_int64_or(json_get(change->after, "metadata"), "generation", 0));
 }
 
 static void take_phase(struct judge *judge, struct seen_set *set, const cJSON *object)
@@ -205,7 +213,7 @@ void judge_take_set(struct judge *judge, const struct kubesim_change *change)
         return;
     take_status(judge, set, change->after, by_us);
     if (by_us)
-        check_numbers(judge, set, change->after);
+        check_numbers(judge, set, change);
     take_phase(judge, set, change->after);
 }
 

@@ -68,7 +68,7 @@ static bool is_pod_home(struct judge *judge, const struct seen_set *set, int ord
 {
     const struct seen_pod *pod = &set->pods[ordinal];
     const struct seen_status *status = seen_status_now(set);
-    CLEANUP_JSON cJSON *tree = pod->there ? judge_pod_tree(judge, pod->name) : NULL;
+    const cJSON *tree = pod->there ? judge_pod_tree(judge, pod->name) : NULL;
     const char *problem = !pod->there                                        ? "is missing"
                           : !pod->ours                                       ? "is not its pod"
                           : pod->deleting                                    ? "is terminating"

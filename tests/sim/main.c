@@ -22,6 +22,7 @@ struct options {
     uint64_t seed;
     bool has_seed;
     int operations; /* of the seed: only the first so many */
+    uint64_t keep;  /* of those, the ones whose bit is set */
     int64_t runs;
     double minutes;
     bool aloud;
@@ -35,7 +36,7 @@ struct states {
     size_t room, count;
 };
 
-static struct options options = {.operations = OPERATIONS_MAX};
+static struct options options = {.operations = OPERATIONS_MAX, .keep = UINT64_MAX};
 static struct report *report;
 static struct states states;
 
@@ -145,21 +146,44 @@ static int shortest(struct world *world, const struct draw *draw)
     return most;
 }
 
+/* Of these operations, those without which it does not break; report is of the last run that broke. */
+static uint64_t fewest(struct world *world, const struct draw *draw, int count)
+{
+    int invariant = report->invariant;
+    uint64_t bits = count >= 64 ? UINT64_MAX : (1ULL << count) - 1;
+    /* The pause before the first operation that is left out counts, so that one stays in the count. */
+    for (int i = count; i-- > 0;) {
+        struct draw less = *draw;
+        draw_keep(&less, (bits & ~(1ULL << i)) | (~0ULL << count));
+        int kept = __builtin_popcountll(bits) - 1;
+        run(world, &less, kept, false);
+        if (report->invariant == invariant)
+            bits &= ~(1ULL << i);
+    }
+    struct draw less = *draw;
+    draw_keep(&less, bits | (count >= 64 ? 0 : ~0ULL << count));
+    run(world, &less, __builtin_popcountll(bits), false);
+    return bits;
+}
+
 static void tell_failure(struct world *world, const struct draw *draw)
 {
-    char sentence[SENTENCE_MAX];
-    snprintf(sentence, sizeof(sentence), "%s", report->sentence);
-    printf("seed %llu breaks invariant %d: %s\n", (unsigned long long)draw->seed, report->invariant,
-           sentence);
+    unsigned long long seed = draw->seed;
+    printf("seed %llu breaks invariant %d: %s\n", seed, report->invariant, report->sentence);
     int count = shortest(world, draw);
-    printf("the shortest prefix has %d operations (sim --seed %llu --operations %d): %s\n", count,
-           (unsigned long long)draw->seed, count, report->sentence);
+    printf("the shortest prefix that breaks it has %d operations: sim --seed %llu --operations %d\n", count,
+           seed, count);
+    uint64_t bits = fewest(world, draw, count);
+    printf("of these it needs %d: sim --seed %llu --operations %d --keep 0x%llx\n",
+           __builtin_popcountll(bits), seed, count, (unsigned long long)bits);
     for (int i = 0; i < count; i++) {
         CLEANUP_FREE char *told = operation_tell(&draw->operations[i]);
-        printf("  %2d. after %.3f s %s\n", i + 1, (double)draw->operations[i].after_us / 1e6, told);
+        printf("  %c %2d. after %.3f s %s\n", bits >> i & 1 ? '*' : ' ', i + 1,
+               (double)draw->operations[i].after_us / 1e6, told);
     }
     printf("the last events:\n");
     report_print_story(report);
+    printf("broken: invariant %d: %s\n", report->invariant, report->sentence);
 }
 
 /* --- many runs ------------------------------------------------------------------------------------------ */
@@ -215,7 +239,12 @@ static int run_seed(struct world *world)
 {
     struct draw draw;
     draw_make(options.seed, &draw);
-    run(world, &draw, options.operations, options.aloud);
+    int operations = MIN(options.operations, draw.count);
+    if (options.keep != UINT64_MAX) {
+        draw_keep(&draw, options.keep | (operations >= 64 ? 0 : ~0ULL << operations));
+        operations = __builtin_popcountll(options.keep & ((1ULL << operations) - 1));
+    }
+    run(world, &draw, operations, options.aloud);
     if (report->invariant && options.aloud)
         printf("seed %llu breaks invariant %d: %s\n", (unsigned long long)draw.seed, report->invariant,
                report->sentence);
@@ -236,7 +265,8 @@ static const char help[] =
     "  --operations K   only its first K operations\n"
     "  --aloud          print the whole story\n"
     "  --runs N         so many worlds; --minutes M: for so long\n"
-    "  --avoid NAME     draw no operations of this name\n";
+    "  --avoid NAME     draw no operations of this name\n"
+    "  --with NAME      draw what is known to break under this name, too\n";
 
 static bool take_option(const char *name, const char *value)
 {
@@ -245,12 +275,16 @@ static bool take_option(const char *name, const char *value)
         options.has_seed = true;
     } else if (strcmp(name, "--operations") == 0) {
         options.operations = atoi(value);
+    } else if (strcmp(name, "--keep") == 0) {
+        options.keep = strtoull(value, NULL, 0);
     } else if (strcmp(name, "--runs") == 0) {
         options.runs = atoll(value);
     } else if (strcmp(name, "--minutes") == 0) {
         options.minutes = atof(value);
     } else if (strcmp(name, "--avoid") == 0) {
         return draw_avoid(value);
+    } else if (strcmp(name, "--with") == 0) {
+        return draw_with(value);
     } else {
         return false;
     }

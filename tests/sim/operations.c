@@ -433,6 +433,15 @@ void world_do(struct world *world, const struct operation *operation)
 
 /* --- healing -------------------------------------------------------------------------------------------- */
 
+/* A claim that is being deleted while its pod uses it: its data goes with the pod, and only a person may say
+ * so. */
+static bool claim_is_going(struct world *world, const char *pod)
+{
+    CLEANUP_FREE char *path = xasprintf(CLAIMS_PATH "/data-%s", pod);
+    CLEANUP_JSON cJSON *claim = sim_server_get(world->server, path);
+    return json_path_str(claim, "metadata", "deletionTimestamp", NULL) != NULL;
+}
+
 static void heal_pods(struct world *world)
 {
     CLEANUP_JSON cJSON *list = sim_server_get(world->server, PODS_PATH);
@@ -444,6 +453,8 @@ static void heal_pods(struct world *world)
         /* A lost node is gone for good: a person says so, as the message of the set asks. */
         if (words && strstr(words, "node-lost"))
             (void)ask(world, "DELETE", path, "application/json", "{\"gracePeriodSeconds\":0}");
+        else if (claim_is_going(world, name))
+            (void)ask(world, "DELETE", path, "application/json", "{}");
         else if (words)
             (void)ask(world, "PATCH", path, "application/merge-patch+json",
                       "{\"metadata\":{\"annotations\":{\"kubesim.neo.io/behaviour\":null}}}");

@@ -261,6 +261,19 @@ static void play(struct world *world, int operations)
         world->report->operations = i + 1;
         world_do(world, operation);
     }
+    /* A prefix breaks as the whole does: also in the pause before the operation that it leaves out. */
+    if (operations < world->draw->count)
+        world_run_for(world, world->draw->operations[operations].after_us);
+}
+
+/* A set that was being deleted when the world was healed. */
+static void make_missing_sets(struct world *world)
+{
+    for (int i = 0; i < world->draw->set_count; i++) {
+        CLEANUP_JSON cJSON *set = world_set(world, i);
+        if (!set)
+            world_create_set(world, i);
+    }
 }
 
 /* With fair kubelets and a good template every set comes home by itself (7); then nothing is written (6). */
@@ -275,21 +288,30 @@ static void come_home(struct world *world)
             report_break(world->report, 7, "a good template does not complete within %lld min: %s",
                          (long long)(HOME_WITHIN_US / US_PER_S / 60), why);
         world_run_for(world, US_PER_S);
+        make_missing_sets(world);
     }
     report_tell(world->report, "* everything is home");
 }
 
+static void restart_programs(struct world *world)
+{
+    for (int i = 0; i < world->program_count; i++) {
+        program_stop(&world->programs[i]);
+        world->programs[i].start_due_us = world_now_us(world) + US_PER_S;
+    }
+}
+
 static void stay_quiet(struct world *world)
 {
+    /* That the journal is another one is said until the next start, and taken back then. */
+    if (judge_has_lost_journal(world->judge))
+        restart_programs(world);
     world_run_for(world, 40 * US_PER_S);
     judge_expect_quiet(world->judge, true);
     world_run_for(world, QUIET_US);
     judge_expect_quiet(world->judge, false);
     report_tell(world->report, "* the controllers are started anew; nothing else changes");
-    for (int i = 0; i < world->program_count; i++) {
-        program_stop(&world->programs[i]);
-        world->programs[i].start_due_us = world_now_us(world) + US_PER_S;
-    }
+    restart_programs(world);
     judge_expect_quiet(world->judge, true);
     world_run_for(world, QUIET_US);
     judge_look_at_end(world->judge);
