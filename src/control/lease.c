@@ -55,10 +55,10 @@ static int64_t now_us(const struct lease *lease)
     return env_boot_us(lease->options.env);
 }
 
-static void report(const struct lease *lease, const char *sentence)
+static void report(const struct lease *lease, bool is_trouble, const char *sentence)
 {
     if (lease->options.report)
-        lease->options.report(lease->options.context, sentence);
+        lease->options.report(lease->options.context, is_trouble, sentence);
 }
 
 static void schedule(struct lease *lease, int64_t delay_us, env_callback *what)
@@ -159,7 +159,7 @@ static void take_refusal(struct lease *lease, const struct kube_answer *answer)
         CLEANUP_FREE char *what =
             xasprintf("cannot write the lease %s/%s", lease->options.namespace, lease->options.name);
         CLEANUP_FREE char *sentence = kube_answer_sentence(answer, what);
-        report(lease, sentence);
+        report(lease, true, sentence);
     }
 }
 
@@ -273,7 +273,7 @@ static void report_holder(const struct lease *lease)
 {
     CLEANUP_FREE char *sentence = xasprintf("waiting: the lease %s/%s is held by %s",
                                             lease->options.namespace, lease->options.name, lease->holder);
-    report(lease, sentence);
+    report(lease, false, sentence);
 }
 
 static void take_reading(struct lease *lease)
@@ -319,7 +319,7 @@ static void read_done(void *context, const struct kube_answer *answer)
             answer->outcome == KUBE_OK ? answer_foreign_sentence(answer, &target) : NULL;
         CLEANUP_FREE char *sentence =
             foreign ? xasprintf("%s: %s", what, foreign) : kube_answer_sentence(answer, what);
-        report(lease, sentence);
+        report(lease, true, sentence);
         schedule(lease, jittered_us(lease, RETRY_US), look);
     }
 }

@@ -29,7 +29,7 @@ struct lease_options {
     void (*gained)(void *context, enum journal_head_verdict head);
     void (*lost)(void *context, const char *why);
     /* Something that people may want to know while we wait or renew in vain. Optional. */
-    void (*report)(void *context, const char *sentence);
+    void (*report)(void *context, bool is_trouble, const char *sentence);
     void *context;
 };
 

@@ -171,6 +171,7 @@ static void note_durable(struct journal *journal)
     journal->commit_us_total += took_us;
     journal->commit_us_max = MAX(journal->commit_us_max, took_us);
     journal->retries = 0;
+    health_note_unlocked(journal);
     end_watching(journal);
     watch_oldest(journal);
 }
@@ -228,13 +229,14 @@ static void note_failure(struct journal *journal, int result, const struct error
         journal->retries++;
     } else if (result == -ERROR_LOCKED &&
                journal_commit_age_us(journal) < journal->options.renew_deadline_us) {
+        health_note_locked(journal);
         retry_after(journal, BUSY_RETRY_MS);
     } else if (result == -ERROR_LOCKED) {
+        health_note_locked(journal);
         health_set_dead(
             journal,
-            "%s: another process writes to the file (a sqlite3 shell without -readonly?): end it; this "
-            "program stops",
-            error_text(err));
+            "%s: %s writes to the file (a sqlite3 shell without -readonly?): end it; this program stops",
+            error_text(err), journal->locked_by);
     } else {
         health_set_dead(
             journal,
@@ -267,6 +269,7 @@ static void on_committed(void *context)
     if (job->result == 0) {
         note_durable(journal);
         note_room(journal);
+        health_note_wal(journal, (int64_t)journal->store->wal_frames * STORE_FRAME_BYTES);
     } else {
         note_failure(journal, job->result, err);
     }

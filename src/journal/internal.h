@@ -106,6 +106,11 @@ struct journal {
     bool wants_probe;
     bool is_dead;
     char *problem;
+    char *locked_by;        /* who keeps our newest commit from being made, or NULL */
+    char *lock_problem;     /* that, as a sentence */
+    int64_t wal_warn_bytes; /* the size of the WAL at which the next warning is due */
+    journal_warning *on_warning;
+    void *on_warning_context;
     enum journal_health told; /* what on_health was last called for */
     env_callback *on_health;
     void *on_health_context;
@@ -135,6 +140,12 @@ int committer_commit_now(struct journal *journal, struct error **err);
 /* health.c */
 void health_set_dead(struct journal *journal, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void health_changed(struct journal *journal);
+void health_warn(struct journal *journal, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A commit found the file locked by somebody else; it is not any more. */
+void health_note_locked(struct journal *journal);
+void health_note_unlocked(struct journal *journal);
+/* How large the WAL is now. */
+void health_note_wal(struct journal *journal, int64_t bytes);
 
 /* load.c: what the file says is open, into memory. Never scans `entry`. */
 struct loaded { /* of the newest entry */

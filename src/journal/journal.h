@@ -20,6 +20,7 @@ struct journal_options {
     int64_t retention_us;      /* entries older are pruned; 0: keep */
     int64_t retention_bytes;   /* file size limit; 0: none */
     int64_t renew_deadline_us; /* a commit slower than a third of it turns the journal SLOW; 0: 15 s */
+    int64_t wal_warn_bytes;    /* the WAL's size that is warned of, and again at each doubling; 0: 256 MiB */
     bool unsafe_file_system;   /* --journal-unsafe-fs */
     const char *vfs;           /* SQLite VFS by name, for tests; NULL: the default */
 };
@@ -117,6 +118,10 @@ enum journal_health journal_health(const struct journal *journal);
 const char *journal_problem(const struct journal *journal);
 /* Called on the loop on each change of health. */
 void journal_on_health(struct journal *journal, env_callback *changed, void *context);
+/* What somebody should know although the journal is well: that the WAL grows, that the clock jumped. sentence
+ * says what and what to do. Called on the loop. */
+typedef void journal_warning(void *context, const char *sentence);
+void journal_on_warning(struct journal *journal, journal_warning *warning, void *context);
 
 /* What is open, including what was appended and is not durable yet. */
 const struct journal_open_step *journal_open_step_find(const struct journal *journal, int64_t step);

@@ -3,7 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* SQLite's WAL-index locks: the byte of the writer (os_unix.c, UNIX_SHM_BASE + WAL_WRITE_LOCK). */
+enum { SHM_WRITE_LOCK_BYTE = 120, NAME_MAX_BYTES = 64 };
 
 char *lock_path_make(const char *journal_path)
 {
@@ -77,4 +82,61 @@ bool lock_is_held(const char *lock_path)
         return false;
     struct flock lock = whole_file();
     return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+/* --- who writes ----------------------------------------------------------------------------------------- */
+
+/* A line of /proc/locks: "1: POSIX  ADVISORY  WRITE 1234 08:01:5678 120 120". 0: it is not the lock that is
+ * looked for. */
+static long pid_of_line(const char *line, unsigned long long inode)
+{
+    char mode[16];
+    long pid;
+    unsigned long long node, from, to;
+    if (sscanf(line, "%*d: %*15s %*15s %15s %ld %*x:%*x:%llu %llu %llu", mode, &pid, &node, &from, &to) != 5)
+        return 0;
+    bool is_it = node == inode && strcmp(mode, "WRITE") == 0 && from <= SHM_WRITE_LOCK_BYTE &&
+                 to >= SHM_WRITE_LOCK_BYTE;
+    return is_it && pid > 0 ? pid : 0;
+}
+
+static long find_writer(const char *shm_path)
+{
+    struct stat status;
+    FILE *file = stat(shm_path, &status) == 0 ? fopen("/proc/locks", "re") : NULL;
+    if (!file)
+        return 0;
+    char line[256];
+    long pid = 0;
+    while (!pid && fgets(line, sizeof(line), file))
+        pid = pid_of_line(line, (unsigned long long)status.st_ino);
+    fclose(file);
+    return pid;
+}
+
+/* What the process calls itself, made harmless; "" when that cannot be read. */
+static void read_name(long pid, char name[static NAME_MAX_BYTES])
+{
+    CLEANUP_FREE char *path = xasprintf("/proc/%ld/comm", pid);
+    FILE *file = fopen(path, "re");
+    name[0] = '\0';
+    if (!file)
+        return;
+    if (!fgets(name, NAME_MAX_BYTES, file))
+        name[0] = '\0';
+    fclose(file);
+    name[strcspn(name, "\n")] = '\0';
+    for (char *at = name; *at; at++)
+        if ((unsigned char)*at < ' ' || (unsigned char)*at >= 127)
+            *at = '?';
+}
+
+char *lock_writer_text(const char *shm_path)
+{
+    long pid = find_writer(shm_path);
+    if (!pid || pid == (long)getpid())
+        return xstrdup("another process");
+    char name[NAME_MAX_BYTES];
+    read_name(pid, name);
+    return *name ? xasprintf("process %ld (%s)", pid, name) : xasprintf("process %ld", pid);
 }

@@ -15,3 +15,7 @@ int lock_take(const char *lock_path, const char *journal_path, const char *ident
 /* Does another process (or another open of ours) hold it? Changes nothing. A file that cannot be looked at:
  * no. */
 bool lock_is_held(const char *lock_path);
+/* Who holds SQLite's write lock, by the -shm's place in /proc/locks (the file itself is never opened: that
+ * would drop our locks): "process 1234 (sqlite3)", or "another process" where the system does not tell. The
+ * caller's. */
+char *lock_writer_text(const char *shm_path);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define RENEW_DEADLINE_US (15 * US_PER_S)
+#define WAL_WARN_BYTES (256LL << 20)
 
 static void hex_random(struct env *env, char *text, size_t bytes)
 {
@@ -38,6 +39,8 @@ static void journal_free(struct journal *journal)
     free(journal->identity);
     free(journal->version);
     free(journal->problem);
+    free(journal->locked_by);
+    free(journal->lock_problem);
     free(journal);
 }
 
@@ -51,7 +54,9 @@ static struct journal *make(struct env *env, const struct journal_options *optio
         .retention_us = options->retention_us,
         .retention_bytes = options->retention_bytes,
         .renew_deadline_us = options->renew_deadline_us > 0 ? options->renew_deadline_us : RENEW_DEADLINE_US,
+        .wal_warn_bytes = options->wal_warn_bytes > 0 ? options->wal_warn_bytes : WAL_WARN_BYTES,
     };
+    journal->wal_warn_bytes = journal->options.wal_warn_bytes;
     journal->identity = xstrdup(options->identity ? options->identity : "");
     journal->version = xstrdup(options->version ? options->version : "");
     journal->pending = batch_make();

@@ -74,12 +74,6 @@ int reader_fail(struct journal_reader *reader, int code, struct error **err)
     return failure_set(err, reader->db, code, "journal %s: cannot be read", path);
 }
 
-static int refuse_foreign(const struct journal_reader *reader, struct error **err)
-{
-    return error_set(err, ERROR_UNSUPPORTED, "%s is no journal but another application's SQLite file",
-                     reader->place.path);
-}
-
 /* --- snapshot --------------------------------------------------------------------------------- */
 
 static int number(struct journal_reader *reader, const char *sql, int64_t *ret, struct error **err)
@@ -88,6 +82,26 @@ static int number(struct journal_reader *reader, const char *sql, int64_t *ret, 
     if (settings_query_int64(reader->db, sql, ret, &inner) == 0)
         return 0;
     return reader_fail(reader, sqlite3_extended_errcode(reader->db), err);
+}
+
+static bool number_is(struct journal_reader *reader, const char *sql, int64_t wanted)
+{
+    int64_t found;
+    return number(reader, sql, &found, NULL) == 0 && found == wanted;
+}
+
+static int refuse_foreign(struct journal_reader *reader, struct error **err)
+{
+    /* A file without a mark and without a WAL that wants one: of a journal's first run all is in its -wal. */
+    bool is_new_wal_file = !reader->had_wal && number_is(reader, "PRAGMA application_id", 0) &&
+                           number_is(reader, "SELECT count(*) FROM sqlite_schema", 0);
+    if (is_new_wal_file)
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "%s holds nothing yet: it is no journal, or a copy without its -wal of one in use; "
+                         "`neoset-audit backup` makes a whole one",
+                         reader->place.path);
+    return error_set(err, ERROR_UNSUPPORTED, "%s is no journal but another application's SQLite file",
+                     reader->place.path);
 }
 
 static int check_header(struct journal_reader *reader, struct error **err)
@@ -183,17 +197,22 @@ int reader_read_meta(struct journal_reader *reader, struct error **err)
     return result;
 }
 
-/* A WAL file without its WAL, where no controller ever ran: a plain copy. Only a clean end leaves nothing
- * behind. */
+/* A WAL file whose WAL is not there or empty. In its own place (with its lock) that is ordinary after a clean
+ * end; of a copy nobody can tell whether it was in use when it was made. */
 static void notice_copy(struct journal_reader *reader, bool ends_with_stop, bool is_wal)
 {
     const struct place *place = &reader->place;
+    bool is_in_place = is_there(place->lock_path);
     str_replace(&reader->notice, NULL);
-    if (is_wal && !reader->had_wal && !ends_with_stop && !is_there(place->lock_path))
+    if (is_wal && !reader->had_wal && !is_in_place)
         reader->notice =
-            xasprintf("%s looks like a plain copy of a journal in use: without its -wal newest rows may be "
-                      "missing; `neoset-audit backup` makes a whole one",
+            xasprintf("%s looks like a plain copy of a journal: if that was in use, the newest rows may be "
+                      "missing, for they were in its -wal; `neoset-audit backup` makes a whole one",
                       place->path);
+    else if (is_wal && !reader->had_wal && !ends_with_stop && !reader->meta.lives)
+        reader->notice = xasprintf("%s: its last run did not end, and its -wal is gone or empty: the newest "
+                                   "rows may be missing",
+                                   place->path);
     reader->meta.notice = reader->notice;
 }
 

@@ -49,6 +49,9 @@
     X(PRUNE_OPERATIONS, "DELETE FROM operation WHERE id IN"                                                  \
                         " (SELECT id FROM operation WHERE id <= ?1 ORDER BY id LIMIT ?2)")
 
+/* Of the WAL: a page of SQLite's usual size and what stands before it. */
+enum { STORE_FRAME_BYTES = 4096 + 24 };
+
 enum store_statement {
 #define X(name, sql) STORE_##name,
     STORE_STATEMENTS(X)

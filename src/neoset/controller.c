@@ -368,10 +368,10 @@ static void lease_lost(void *context, const char *why)
     controller_report(controller, REPORT_WARNING, NULL, "not leading any more: %s", why);
 }
 
-static void lease_report(void *context, const char *sentence)
+static void lease_report(void *context, bool is_trouble, const char *sentence)
 {
     struct controller *controller = context;
-    report_once(controller, REPORT_INFO, sentence);
+    report_once(controller, is_trouble ? REPORT_WARNING : REPORT_INFO, sentence);
 }
 
 static void lead_without_lease(struct controller *controller)
@@ -436,6 +436,11 @@ static void health_changed(void *context)
         controller->stuck_disk = env_timer_start(controller->env, LET_GO_AFTER_US, disk_is_stuck, controller);
 }
 
+static void journal_warns(void *context, const char *sentence)
+{
+    controller_report(context, REPORT_WARNING, NULL, "%s", sentence);
+}
+
 /* --- the gateway asks ----------------------------------------------------------------------------------- */
 
 static void gateway_wakes(void *context, enum kube_resource resource, const char *namespace, const char *name)
@@ -486,6 +491,7 @@ struct controller *controller_start(const struct controller_options *options)
     loop_set_room(controller->loop, gateway_has_room);
     controller->store = store_make(group_changed, group_dropped, controller);
     journal_on_health(options->journal, health_changed, controller);
+    journal_on_warning(options->journal, journal_warns, controller);
     start_watches(controller);
     start_to_lead(controller);
     return controller;

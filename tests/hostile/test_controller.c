@@ -212,7 +212,7 @@ static void a_server_that_refuses_is_named_and_waited_for(void **state)
         print_message("    %s\n", refusals[i].name);
         struct scene scene;
         begin_with_rules(&scene, refusals[i].rules);
-        start(&scene, refusals[i].with_lease ? "--log-level=debug" : "--no-lease");
+        start(&scene, refusals[i].with_lease ? "--log-level=warning" : "--no-lease");
         for (size_t k = 0; k < ARRAY_SIZE(refusals[i].says) && refusals[i].says[k]; k++)
             assert_says(&scene, refusals[i].says[k]);
         assert_waits(&scene, refusals[i].says[0]);

@@ -134,9 +134,10 @@ static void lost(void *context, const char *why)
     snprintf(world->why, sizeof(world->why), "%s", why);
 }
 
-static void reported(void *context, const char *sentence)
+static void reported(void *context, bool is_trouble, const char *sentence)
 {
     struct world *world = context;
+    assert_int_equal(is_trouble, str_starts_with(sentence, "cannot "));
     world->reported++;
     snprintf(world->said, sizeof(world->said), "%s", sentence);
 }

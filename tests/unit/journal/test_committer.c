@@ -11,8 +11,11 @@
 #include <stdarg.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 struct scene {
@@ -20,6 +23,8 @@ struct scene {
     int64_t work_us; /* how long the worker takes */
     int health_changes;
     int durable;
+    int warnings;
+    char warning[512];
 };
 
 static int64_t work_takes(void *context)
@@ -325,6 +330,84 @@ static void a_stranger_who_writes_delays_and_then_ends_us(void **state)
     sqlite3_close(stranger);
 }
 
+/* Takes the write lock in a process of its own and keeps it until the pipe is closed; it says when it has it.
+ */
+static void lock_and_wait(const char *path, int said, int waits)
+{
+    sqlite3 *db = NULL;
+    if (sqlite3_open(path, &db) != SQLITE_OK ||
+        sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
+        _exit(1);
+    char byte = 'y';
+    if (write(said, &byte, 1) == 1)
+        (void)!read(waits, &byte, 1);
+    _exit(0);
+}
+
+static void a_stranger_who_writes_is_named_and_is_no_slow_disk(void **state)
+{
+    struct scene *scene = *state;
+    struct journal *journal = scene->fixture.journal;
+    int said[2], waits[2];
+    assert_int_equal(pipe2(said, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(waits, O_CLOEXEC), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        close(waits[1]);
+        lock_and_wait(scene->fixture.path, said[1], waits[0]);
+    }
+    char byte = 0;
+    assert_int_equal(read(said[0], &byte, 1), 1);
+    note_and_commit(scene);
+    run_for(scene, 6 * US_PER_S);
+    assert_int_equal(journal_health(journal), JOURNAL_SLOW);
+    CLEANUP_FREE char *words = xasprintf("is locked for writing by process %d (", (int)child);
+    assert_non_null(strstr(journal_problem(journal), words));
+    assert_non_null(strstr(journal_problem(journal), "sqlite3 -readonly"));
+    assert_null(strstr(journal_problem(journal), "slow"));
+    close(waits[1]);
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    run_for(scene, US_PER_S);
+    assert_int_equal(journal_health(journal), JOURNAL_WELL);
+    close(said[0]);
+    close(said[1]);
+    close(waits[0]);
+}
+
+static void take_warning(void *context, const char *sentence)
+{
+    struct scene *scene = context;
+    scene->warnings++;
+    snprintf(scene->warning, sizeof(scene->warning), "%s", sentence);
+}
+
+static void a_wal_that_grows_is_warned_of_once_a_step(void **state)
+{
+    struct scene *scene = *state;
+    journal_fixture_crash(&scene->fixture);
+    scene->fixture.options.wal_warn_bytes = 1 << 20;
+    journal_fixture_open(&scene->fixture);
+    journal_on_warning(scene->fixture.journal, take_warning, scene);
+    sqlite3 *reader = NULL;
+    assert_int_equal(sqlite3_open_v2(scene->fixture.path, &reader, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(reader, "BEGIN; SELECT * FROM meta", NULL, NULL, NULL), SQLITE_OK);
+    static char words[4096];
+    memset(words, 'w', sizeof(words) - 1);
+    /* Three pages a commit, or a few more: 2.5 MiB and no more than 3.9. */
+    for (int i = 0; i < 220; i++) {
+        journal_fixture_note(&scene->fixture, words);
+        journal_fixture_settle(&scene->fixture);
+    }
+    struct journal_metrics metrics;
+    journal_metrics_get(scene->fixture.journal, &metrics);
+    assert_in_range(metrics.wal_bytes, 2 << 20, (4 << 20) - 1);
+    assert_int_equal(scene->warnings, 2);
+    assert_non_null(strstr(scene->warning, "journal.db-wal has grown to 2 MiB"));
+    assert_int_equal(journal_health(scene->fixture.journal), JOURNAL_WELL);
+    sqlite3_close(reader);
+}
+
 static void a_file_that_is_moved_or_removed_in_use_ends_the_process(void **state)
 {
     static const char *const ends[] = {"journal.db", "journal.db-wal", "journal.lock"};
@@ -367,6 +450,8 @@ int main(void)
         cmocka_unit_test(a_file_that_is_moved_or_removed_in_use_ends_the_process),
         TEST(a_stop_while_the_first_checkpoint_is_under_way_is_clean),
         TEST(a_stranger_who_writes_delays_and_then_ends_us),
+        TEST(a_stranger_who_writes_is_named_and_is_no_slow_disk),
+        TEST(a_wal_that_grows_is_warned_of_once_a_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -609,11 +609,16 @@ static void a_plain_copy_of_a_living_file_is_noticed(void **state)
     journal_fixture_open(fixture);
     journal_fixture_crash(fixture); /* its start entry is in the wal */
     copy_file(fixture->path, copy);
-    /* What was left of it is whole: the clean end before. */
-    CLEANUP_JOURNAL_READER struct journal_reader *whole = NULL;
-    assert_int_equal(journal_reader_open(copy, &whole, NULL), 0);
-    assert_null(journal_reader_meta(whole)->notice);
-    assert_false(journal_reader_meta(whole)->lives);
+    /* It ends cleanly, with the run before: the copy does not show that there was another. */
+    CLEANUP_JOURNAL_READER struct journal_reader *short_of = NULL;
+    assert_int_equal(journal_reader_open(copy, &short_of, NULL), 0);
+    assert_non_null(journal_reader_meta(short_of)->notice);
+    assert_non_null(strstr(journal_reader_meta(short_of)->notice, "plain copy"));
+    assert_false(journal_reader_meta(short_of)->lives);
+    /* At its own place, with its -wal, nothing is missing. */
+    CLEANUP_JOURNAL_READER struct journal_reader *in_place = NULL;
+    assert_int_equal(journal_reader_open(fixture->path, &in_place, NULL), 0);
+    assert_null(journal_reader_meta(in_place)->notice);
     /* Now in the middle of a run. */
     journal_fixture_sql(fixture->path, "PRAGMA wal_checkpoint(TRUNCATE)");
     CLEANUP_FREE char *second = xasprintf("%s/second.db", folder);
@@ -622,6 +627,38 @@ static void a_plain_copy_of_a_living_file_is_noticed(void **state)
     assert_int_equal(journal_reader_open(second, &torn, NULL), 0);
     assert_non_null(journal_reader_meta(torn)->notice);
     assert_non_null(strstr(journal_reader_meta(torn)->notice, "plain copy"));
+    /* At its own place too, when the run did not end and its -wal holds nothing. */
+    CLEANUP_JOURNAL_READER struct journal_reader *unended = NULL;
+    assert_int_equal(journal_reader_open(fixture->path, &unended, NULL), 0);
+    assert_non_null(strstr(journal_reader_meta(unended)->notice, "newest rows may be missing"));
+}
+
+/* Of a first run everything is in the -wal: without it there is not even a mark of ours. */
+static void a_plain_copy_of_a_first_run_is_told_from_another_applications_file(void **state)
+{
+    struct journal_fixture *fixture = *state;
+    CLEANUP_FREE char *copy = xasprintf("%s/copy.db", fixture->folder);
+    journal_fixture_open(fixture);
+    copy_file(fixture->path, copy);
+    struct journal_reader *reader = NULL;
+    struct error *err = NULL;
+    assert_int_equal(journal_reader_open(copy, &reader, &err), -ERROR_UNSUPPORTED);
+    assert_non_null(strstr(error_text(err), "a copy without its -wal"));
+    error_free(err);
+}
+
+static void a_backup_is_whole(void **state)
+{
+    struct journal_fixture *fixture = *state;
+    CLEANUP_FREE char *copy = xasprintf("%s/backup.db", fixture->folder);
+    journal_fixture_open(fixture);
+    CLEANUP_JOURNAL_READER struct journal_reader *reader = NULL;
+    CLEANUP_JOURNAL_READER struct journal_reader *backup = NULL;
+    assert_int_equal(journal_reader_open(fixture->path, &reader, NULL), 0);
+    assert_null(journal_reader_meta(reader)->notice);
+    assert_int_equal(journal_backup(reader, copy, NULL, NULL, NULL), 0);
+    assert_int_equal(journal_reader_open(copy, &backup, NULL), 0);
+    assert_null(journal_reader_meta(backup)->notice);
 }
 
 static void the_library_says_whether_it_has_the_wal_reset_bug(void **state)
@@ -671,6 +708,8 @@ int main(void)
         TEST(a_file_system_that_is_really_full_is_survived),
         TEST(without_shared_memory_the_file_is_refused),
         TEST(a_plain_copy_of_a_living_file_is_noticed),
+        TEST(a_plain_copy_of_a_first_run_is_told_from_another_applications_file),
+        TEST(a_backup_is_whole),
         TEST(the_library_says_whether_it_has_the_wal_reset_bug),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
