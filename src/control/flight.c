@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "control/gateway_parts.h"
 
+#include "base/plant.h"
+
 /* --- the last moment ------------------------------------------------------------------------------------ */
 
 #ifdef NEOSET_CRASH_POINTS
@@ -153,6 +155,10 @@ static void take_answer(struct flight *flight, const struct kube_answer *answer)
         return;
     case ANSWER_UNKNOWN:
         flight->unanswered = true;
+        if (PLANT("resent-without-resolving")) {
+            take_again(flight, answer);
+            return;
+        }
         fall_in_doubt(flight, flight->unknowns == 0 && answer->retry_after_us < 0
                                   ? 0
                                   : backoff_us(flight, answer->retry_after_us));
@@ -209,7 +215,10 @@ void flight_send_when_durable(struct flight *flight, int64_t seq)
 {
     PRE(flight->state == FLIGHT_INTENT || flight->state == FLIGHT_UNKNOWN);
     flight_set_under_way(flight, true);
-    journal_when_durable(flight->gateway->options.journal, seq, is_durable, flight);
+    if (PLANT("sent-before-durable"))
+        is_durable(flight);
+    else
+        journal_when_durable(flight->gateway->options.journal, seq, is_durable, flight);
 }
 
 int flight_newest_attempt(const struct flight *flight)
@@ -221,6 +230,11 @@ void flight_close_attempt(struct flight *flight)
 {
     if (!flight->attempt_is_open)
         return;
+    if (PLANT("attempts-not-closed")) {
+        flight->unknowns++;
+        flight->attempt_is_open = false;
+        return;
+    }
     struct journal *journal = flight->gateway->options.journal;
     const char *summary = flight->last_summary;
     CLEANUP_FREE char *audit_id = xasprintf("neo-%s-%d", flight->key, flight->unknowns + 1);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "control/preconditions.h"
 
+#include "base/plant.h"
+
 bool preconditions_version_is_real(const char *version)
 {
     return version && *version && strcmp(version, "0") != 0;
@@ -17,6 +19,8 @@ static cJSON *delete_body(const struct step_request *request)
     json_set_str(body, "apiVersion", "v1");
     json_set_str(body, "kind", "DeleteOptions");
     cJSON *preconditions = json_ensure_object(body, "preconditions");
+    if (PLANT("deletes-without-grace"))
+        json_add_int64(body, "gracePeriodSeconds", 0);
     json_set_str(preconditions, "uid", request->uid);
     json_set_str(preconditions, "resourceVersion", request->version);
     return body;

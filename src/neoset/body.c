@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "neoset/body.h"
 
+#include "base/plant.h"
 #include "base/time_text.h"
 
 char *body_claim_name(const struct neoset_fact *set, const struct claim_template *template, int ordinal)
@@ -116,7 +117,8 @@ cJSON *body_pod(const struct neoset_fact *set, const char *template_text, const 
     if (*set->service_name)
         json_add_str(spec, "subdomain", set->service_name);
     add_claim_volumes(spec, set, ordinal);
-    add_gate(spec);
+    if (!PLANT("no-gate-in-new-pods"))
+        add_gate(spec);
     return pod;
 }
 
@@ -198,7 +200,7 @@ cJSON *body_update(const struct template_diff *diff, const char *revision, const
     if (diff->image_count == 0)
         return body;
     cJSON *containers = json_add_array(json_add_object(body, "spec"), "containers");
-    for (size_t i = 0; i < diff->image_count; i++) {
+    for (size_t i = 0; i < (PLANT("only-first-image-patched") ? 1 : diff->image_count); i++) {
         cJSON *container = json_new_object();
         json_add_str(container, "name", diff->images[i].container);
         json_add_str(container, "image", diff->images[i].to);

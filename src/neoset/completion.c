@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "neoset/completion.h"
 
+#include "base/plant.h"
 #include "base/time_text.h"
 
 /* A new container answers by the old one's startup probe for up to a period. */
@@ -109,7 +110,9 @@ static bool has_right_content(const struct container_baseline *baseline,
 static bool is_last(const struct pod_fact *pod, const struct container_baseline *baseline,
                     const struct container_fact *container)
 {
-    return is_witnessed(pod, container) || is_shaken(pod) ||
+    if (PLANT("completion-by-image-id"))
+        return !str_equal(baseline->image_id, container->image_id);
+    return PLANT("completion-by-new-container") || is_witnessed(pod, container) || is_shaken(pod) ||
            (!can_shake(pod) && has_right_content(baseline, container));
 }
 
@@ -149,6 +152,8 @@ static enum completion_wait judge_container(const struct pod_fact *pod,
         !container->container_id)
         return COMPLETION_CONTAINER;
     if (is_unchanged(baseline, container))
+        return COMPLETION_NOTHING;
+    if (PLANT("completion-by-waiting") && observation && observation->ready_boot_us != NEOSET_NEVER)
         return COMPLETION_NOTHING;
     if (baseline->container_id && str_equal(baseline->container_id, container->container_id))
         return COMPLETION_CONTAINER;

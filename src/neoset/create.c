@@ -3,6 +3,7 @@
  * Missing pods with their claims, and pods that ended. */
 #include "neoset/plan_model.h"
 
+#include "base/plant.h"
 #include "base/time_text.h"
 
 #define TERMINATING_PATIENCE_US (60 * US_PER_S)
@@ -56,9 +57,10 @@ static bool ensure_claims(struct plan *plan, const struct slot *slot, const char
  * itself. */
 static const struct revision_fact *revision_for(const struct plan *plan, const struct slot *slot)
 {
-    if (slot->index < plan_fence(plan))
+    if (slot->index < plan_fence(plan) && !PLANT("created-on-target-below-fence"))
         return plan->stable;
-    bool target = !plan->now.stable_proven || ordinals_has(&plan->now.left, slot->ordinal);
+    bool target = !plan->now.stable_proven || PLANT("created-on-unproven-target") ||
+                  ordinals_has(&plan->now.left, slot->ordinal);
     return target ? plan->target : plan->stable;
 }
 
@@ -229,6 +231,8 @@ void plan_create(struct plan *plan)
         else if (slot->pod->deleting)
             tell_terminating(plan, slot);
         else if (slot->failed)
+            replace_failed(plan, slot);
+        else if (PLANT("unready-pods-replaced") && slot->broken)
             replace_failed(plan, slot);
         else if (slot->pod->phase == POD_PENDING)
             ensure_claims(plan, slot, "repair");

@@ -3,6 +3,7 @@
  * The fields of status that decide: stable, target, stage, done and left-stable ordinals. */
 #include "neoset/plan_model.h"
 
+#include "base/plant.h"
 #include "base/sha256.h"
 
 /* With no pod to begin with, nothing is open yet; it is cut to replicas - 1 as soon as there are some. */
@@ -67,7 +68,7 @@ static void settle_stable(struct plan *plan)
 static int first_stage(const struct plan *plan, const char *target)
 {
     int replicas = plan->spec->replicas;
-    if (!plan->next.stable_proven)
+    if (!plan->next.stable_proven || PLANT("no-canary"))
         return plan_fence(plan);
     if (str_equal(target, plan->next.stable))
         return MAX(plan_fence(plan), MAX(replicas - plan->spec->budget, 0));
@@ -143,11 +144,12 @@ static void note_done(struct plan *plan)
 /* At least one pod was done on this target, and every pod at or above the stage is on it and available. */
 static bool may_fall(const struct plan *plan, int stage)
 {
-    if (plan->spec->replicas == 0 || plan->next.done.count == 0)
+    if (plan->spec->replicas == 0 || (plan->next.done.count == 0 && !PLANT("stage-falls-over-nothing")))
         return false;
     for (size_t i = 0; i < plan->slot_count; i++) {
         const struct slot *slot = &plan->slots[i];
-        if (slot->in_range && slot->index >= stage && !(slot->available && is_on(slot, plan->next.target)))
+        if (slot->in_range && slot->index >= stage && !(slot->available && is_on(slot, plan->next.target)) &&
+            !(PLANT("stage-falls-over-missing") && !slot->pod))
             return false;
     }
     return true;
@@ -222,7 +224,7 @@ void plan_decide(struct plan *plan)
     bool elsewhere = next->stable_proven && (!str_equal(next->stable, next->target) || next->left.count > 0);
     plan->active = next->present && (has_strays(plan) || elsewhere);
     plan->canary_due = next->present && next->stable_proven && !str_equal(next->stable, next->target) &&
-                       next->done.count == 0;
+                       next->done.count == 0 && !PLANT("no-canary");
 }
 
 /* --- the step ------------------------------------------------------------------------------------------- */

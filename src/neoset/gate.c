@@ -5,6 +5,8 @@
  * after the kubelet saw an update names the containers of its moment: the witness. */
 #include "neoset/plan_model.h"
 
+#include "base/plant.h"
+
 /* An old kubelet does not say what it has seen: the restart itself is the sign. */
 static bool has_restarted(const struct pod_fact *pod)
 {
@@ -57,12 +59,16 @@ void plan_gates(struct plan *plan)
 {
     for (size_t i = 0; i < plan->slot_count; i++) {
         const struct slot *slot = &plan->slots[i];
-        if (!slot->live || slot->chosen || waits_for_kubelet(slot))
+        if (!slot->live || slot->chosen || waits_for_kubelet(slot) ||
+            (PLANT("no-upkeep-in-pause") && plan->spec->pause))
             continue;
         const struct pod_fact *pod = slot->pod;
         bool unfinished = pod->state && pod->state->step && !slot->proven;
         bool needs_witness = unfinished && !pod->witnessed;
         bool is_shut = pod->has_gate && pod->gate != IS_TRUE && !is_starting(pod);
+        is_shut = is_shut && !(PLANT("no-gate-on-new-pod") && pod->gate == IS_UNKNOWN);
+        is_shut = is_shut && !(PLANT("abandoned-drain-stays") && pod->gate == IS_FALSE && !unfinished);
+        is_shut = is_shut || (PLANT("gate-written-again") && pod->has_gate && pod->ready == IS_TRUE);
         if (needs_witness || is_shut)
             open_gate(plan, slot, unfinished ? pod->state->step : NULL);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "neoset/plan_model.h"
 
+#include "base/plant.h"
 #include "base/time_text.h"
 
 int plan_fence(const struct plan *plan)
@@ -48,7 +49,7 @@ static int own_restarts(const struct pod_fact *pod)
 
 static int64_t window_us(const struct plan *plan, const struct slot *slot)
 {
-    int64_t seconds = plan->spec->min_ready_seconds;
+    int64_t seconds = PLANT("window-forgets-min-ready") ? 0 : plan->spec->min_ready_seconds;
     const struct neoset_deciding *now = &plan->now;
     bool canary = now->present && now->stable_proven && !str_equal(now->stable, now->target) &&
                   now->done.count == 0 && str_equal(slot->pod->revision, now->target);
@@ -85,7 +86,8 @@ static int64_t good_since(const struct plan *plan, const struct slot *slot)
 static void set_available(const struct plan *plan, struct slot *slot)
 {
     slot->available_boot_us = INT64_MAX;
-    if (!slot->live || !slot->proven || !slot->ready || (slot->pod->has_gate && slot->pod->gate != IS_TRUE) ||
+    if (!slot->live || !slot->proven || !slot->ready ||
+        (slot->pod->has_gate && slot->pod->gate != IS_TRUE && !PLANT("drained-counts-as-available")) ||
         (slot->is_open && slot->open.lowers_availability))
         return;
     slot->available_boot_us = good_since(plan, slot) + window_us(plan, slot);
@@ -141,7 +143,7 @@ static void fill_slot(struct plan *plan, struct slot *slot)
         return;
     slot->ours = str_equal(pod->owner_uid, plan->set->uid);
     slot->failed = pod->phase == POD_FAILED || pod->phase == POD_SUCCEEDED;
-    slot->live = slot->ours && !pod->deleting && !slot->failed;
+    slot->live = slot->ours && (!pod->deleting || PLANT("terminating-is-deleted-again")) && !slot->failed;
     slot->seen = neoset_memory_pod(at->memory, pod->ordinal, pod->uid);
     slot->revision = revision_find(at->revisions, at->revision_count, pod->revision);
     completion_judge(pod, slot->seen, at->boot_us, &slot->completion);
@@ -240,7 +242,7 @@ void plan_model_count(struct plan *plan)
         if (!slot->in_range)
             continue;
         plan->available += slot->available;
-        plan->unavailable += !slot->available;
+        plan->unavailable += !slot->available && !(PLANT("budget-forgets-terminating") && !slot->live);
         plan->moved_unavailable += slot->moved && !slot->available;
         plan->moved_count += slot->moved && !ordinals_has(&plan->next.done, slot->ordinal);
     }

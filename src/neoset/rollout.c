@@ -6,6 +6,8 @@
  * to the target may be unavailable, so a bad version cannot spread. */
 #include "neoset/plan_model.h"
 
+#include "base/plant.h"
+
 static int stage_now(const struct plan *plan)
 {
     return plan_stage(plan, plan->next.stage);
@@ -14,7 +16,8 @@ static int stage_now(const struct plan *plan)
 /* Drained, or being drained, and not patched yet. */
 static bool has_begun(const struct slot *slot)
 {
-    if (!slot->live || slot->on_target || !slot->moved)
+    bool again = PLANT("patched-until-proven") && slot->on_target && !slot->proven;
+    if (!slot->live || (slot->on_target && !again) || !slot->moved)
         return false;
     bool closed = slot->pod->has_gate && slot->pod->gate == IS_FALSE;
     return closed || (slot->is_open && slot->open.lowers_availability);
@@ -24,6 +27,8 @@ static bool has_begun(const struct slot *slot)
 static bool is_allowed(const struct plan *plan, const struct slot *slot)
 {
     const struct neoset_deciding *now = &plan->now;
+    if (PLANT("write-before-decision"))
+        return true;
     return now->present && str_equal(now->target, plan->next.target) &&
            ordinals_has(&now->left, slot->ordinal) &&
            (slot->broken || slot->index >= plan_stage(plan, now->stage));
@@ -72,12 +77,13 @@ static void go_on(struct plan *plan)
 
 static struct slot *find_broken(struct plan *plan)
 {
-    if (plan->moved_unavailable >= plan->spec->budget)
+    if (plan->moved_unavailable >= plan->spec->budget && !PLANT("healing-without-bound"))
         return NULL;
     for (size_t i = plan->slot_count; i-- > 0;) {
         struct slot *slot = &plan->slots[i];
         if (slot->in_range && slot->broken && !slot->on_target && !slot->chosen &&
-            slot->index >= plan_fence(plan) && !is_put_off(plan, slot))
+            slot->index >= (PLANT("healing-crosses-fence") ? 0 : plan_fence(plan)) &&
+            (slot->index >= stage_now(plan) || !PLANT("healing-held-to-stage")) && !is_put_off(plan, slot))
             return slot;
     }
     return NULL;
@@ -91,8 +97,8 @@ static struct slot *find_available(struct plan *plan)
     bool room = plan->unavailable < plan->spec->budget && plan->moved_unavailable < plan->spec->budget;
     for (size_t i = plan->slot_count; i-- > 0;) {
         struct slot *slot = &plan->slots[i];
-        if (!slot->in_range || !slot->live || slot->on_target || slot->chosen ||
-            slot->index < stage_now(plan))
+        if (!slot->in_range || !slot->live || (slot->on_target && !PLANT("done-pods-moved-again")) ||
+            slot->chosen || slot->index < stage_now(plan))
             continue;
         if (slot->available && !is_put_off(plan, slot) && (room || plan_is_metadata_update(plan, slot)))
             return slot;
@@ -212,7 +218,7 @@ void plan_rollout(struct plan *plan)
     if (!plan->active || !plan->target || plan->wanted != plan->target)
         return;
     tell_held(plan);
-    if (plan->spec->pause) {
+    if (plan->spec->pause && !PLANT("pause-ignored")) {
         plan_say(plan, SAY_PAUSED, "paused: set spec.updateStrategy.pause to false to go on.");
         return;
     }

@@ -3,6 +3,8 @@
  * The revision of the set's template: found by meaning, made, numbered; and history cut to its limit. */
 #include "neoset/plan_model.h"
 
+#include "base/plant.h"
+
 static const char *operation_of(const struct plan *plan)
 {
     return plan->now.present && plan->now.stable_proven ? "rollout" : "scale";
@@ -45,7 +47,7 @@ static void renumber(struct plan *plan)
     for (size_t i = 0; i < at->revision_count; i++)
         if (at->revisions[i] != plan->wanted)
             highest = MAX(highest, at->revisions[i]->number);
-    if (plan->wanted->number > highest)
+    if (plan->wanted->number > highest && !PLANT("renumbered-each-turn"))
         return;
     struct step_request *request = plan_request(plan, STEP_PATCH, KUBE_REVISION, plan->wanted->name,
                                                 plan->wanted->uid, plan->wanted->version, operation_of(plan));
@@ -76,7 +78,7 @@ static bool is_used(void *context, const char *name)
         str_equal(name, plan->next.stable) || str_equal(name, plan->next.target) ||
         (plan->wanted && str_equal(name, plan->wanted->name)))
         return true;
-    for (size_t i = 0; i < plan->slot_count; i++)
+    for (size_t i = 0; i < plan->slot_count && !PLANT("history-cuts-used"); i++)
         if (plan->slots[i].ours && str_equal(plan->slots[i].pod->revision, name))
             return true;
     return false;
@@ -86,7 +88,7 @@ void plan_history(struct plan *plan)
 {
     const struct neoset_snapshot *at = plan->at;
     /* Until the set's status says what is stable, nothing is known to be unused. */
-    if (!plan->now.present)
+    if (!plan->now.present || PLANT("history-never-cut"))
         return;
     const struct revision_fact *oldest =
         revision_to_cut(at->revisions, at->revision_count, plan->spec->history_limit, is_used, plan);

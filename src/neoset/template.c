@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "neoset/template.h"
 
+#include "base/plant.h"
+
 #include "neoset/defaults.h"
 
 /* --- the first field that differs
@@ -67,7 +69,7 @@ static cJSON *changed_keys(const cJSON *from, const cJSON *to)
     cJSON *changed = json_new_object();
     const cJSON *member = NULL;
     cJSON_ArrayForEach (member, from) {
-        if (!json_get(to, member->string))
+        if (!json_get(to, member->string) && !PLANT("removed-keys-stay"))
             json_add_item(changed, member->string, cJSON_CreateNull());
     }
     cJSON_ArrayForEach (member, to) {

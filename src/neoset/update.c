@@ -4,6 +4,7 @@
  * seen False, grace, one patch -, else deleted, so that it comes back on the target. */
 #include "neoset/plan_model.h"
 
+#include "base/plant.h"
 #include "base/time_text.h"
 
 /* A pod that we did not make has no gate of ours, and a gate cannot be added to a pod. */
@@ -51,7 +52,10 @@ static char *why_recreate(const struct plan *plan, const struct slot *slot, stru
     CLEANUP_FREE char *patch_of_target = xasprintf("update/%s", plan->target->name);
     if (refusal && refusal->http == 422 && str_equal(refusal->fingerprint, patch_of_target))
         return xasprintf("the API server refused the patch: %s", refusal->words);
-    template_diff_make(slot->revision->template_text, plan->target->template_text, diff);
+    const char *from = slot->revision->template_text;
+    if (PLANT("eligibility-from-stable") && plan->stable && plan->stable->template_text)
+        from = plan->stable->template_text;
+    template_diff_make(from, plan->target->template_text, diff);
     if (!diff->recreate)
         return NULL;
     return xasprintf("%s changes", diff->recreate);
