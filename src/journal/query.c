@@ -171,6 +171,8 @@ void page_visit(void *context, sqlite3_stmt *statement)
     struct page *page = context;
     struct journal_entry entry;
     if (!row_read(statement, 0, &entry)) {
+        if (!page->unsound)
+            page->unsound_seq = sqlite3_column_int64(statement, 0);
         page->unsound = true;
         return;
     }

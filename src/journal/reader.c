@@ -84,22 +84,15 @@ static int number(struct journal_reader *reader, const char *sql, int64_t *ret, 
     return reader_fail(reader, sqlite3_extended_errcode(reader->db), err);
 }
 
-static bool number_is(struct journal_reader *reader, const char *sql, int64_t wanted)
+static int refuse_foreign(const struct journal_reader *reader, int64_t application, struct error **err)
 {
-    int64_t found;
-    return number(reader, sql, &found, NULL) == 0 && found == wanted;
-}
-
-static int refuse_foreign(struct journal_reader *reader, struct error **err)
-{
-    /* A file without a mark and without a WAL that wants one: of a journal's first run all is in its -wal. */
-    bool is_new_wal_file = !reader->had_wal && number_is(reader, "PRAGMA application_id", 0) &&
-                           number_is(reader, "SELECT count(*) FROM sqlite_schema", 0);
-    if (is_new_wal_file)
-        return error_set(err, ERROR_UNSUPPORTED,
-                         "%s holds nothing yet: it is no journal, or a copy without its -wal of one in use; "
-                         "`neoset-audit backup` makes a whole one",
-                         reader->place.path);
+    /* Our mark and no schema: of a journal's first run everything else is in its -wal. */
+    if (application == PLACE_APPLICATION_ID)
+        return error_set(
+            err, ERROR_UNSUPPORTED,
+            "%s holds nothing yet: it is a copy without its -wal, made while the journal was in use; "
+            "`neoset-audit backup` makes a whole one",
+            reader->place.path);
     return error_set(err, ERROR_UNSUPPORTED, "%s is no journal but another application's SQLite file",
                      reader->place.path);
 }
@@ -114,7 +107,7 @@ static int check_header(struct journal_reader *reader, struct error **err)
     if (result < 0)
         return result;
     if (application != PLACE_APPLICATION_ID || version < 1)
-        return refuse_foreign(reader, err);
+        return refuse_foreign(reader, application, err);
     reader->meta.user_version = (int)version;
     int64_t min_reader = 0;
     result = number(reader, "SELECT min_reader FROM meta", &min_reader, err);

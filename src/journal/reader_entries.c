@@ -207,12 +207,11 @@ int entry_cursor_next(struct journal_reader *reader, struct entry_cursor *cursor
     if (result < 0)
         return result;
     if (page->unsound)
-        return error_set(err, ERROR_CORRUPT,
-                         "journal %s: an entry behind number %lld cannot be read: it is damaged, or a newer "
-                         "neoset wrote it; "
-                         "`neoset-audit verify` says which",
-                         reader->place.path,
-                         (long long)(page->count > 0 ? page->entries[page->count - 1].seq : cursor->low));
+        return error_set(
+            err, ERROR_CORRUPT,
+            "journal %s: entry %lld cannot be read: it is damaged, or a newer neoset wrote it; `neoset-audit "
+            "verify` says more",
+            reader->place.path, (long long)page->unsound_seq);
     cursor->left -= (int64_t)page->count;
     cursor->done = (int64_t)page->count < rows;
     if (page->count > 0 && cursor->filter.newest_first)

@@ -113,6 +113,7 @@ struct page {
     size_t count;
     size_t room;
     bool unsound; /* a row could not be read */
+    int64_t unsound_seq; /* of the first such row */
 };
 void page_clear(struct page *page);
 void page_done(struct page *page);
