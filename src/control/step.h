@@ -53,6 +53,8 @@ step_resolve step_resolve_create, step_resolve_create_shared, step_resolve_patch
     X(UPDATE_IN_PLACE, "update-in-place", "PATCH", KUBE_STRATEGIC, true, step_stamp_in_place,                \
       step_resolve_patch)                                                                                    \
     X(PATCH, "patch", "PATCH", KUBE_MERGE, true, step_stamp_annotation, step_resolve_patch)                  \
+    X(ADOPT, "adopt", "PATCH", KUBE_STRATEGIC, true, step_stamp_annotation, step_resolve_patch)              \
+    X(RELEASE, "release", "PATCH", KUBE_STRATEGIC, true, step_stamp_annotation, step_resolve_patch)          \
     X(GATE, "gate", "PATCH", KUBE_STRATEGIC, true, step_stamp_gate, step_resolve_gate)                       \
     X(ADVANCE, "advance", "PATCH", KUBE_MERGE, true, step_stamp_none, step_resolve_advance)                  \
     X(DELETE, "delete", "DELETE", KUBE_JSON, true, step_stamp_none, step_resolve_delete)                     \

@@ -14,7 +14,7 @@ char *body_pod_name(const struct neoset_fact *set, int ordinal)
     return xasprintf("%s-%d", set->name, ordinal);
 }
 
-static cJSON *owner_of(const struct neoset_fact *set, bool controller)
+cJSON *body_owner_set(const struct neoset_fact *set, bool controller)
 {
     cJSON *owner = json_new_object();
     json_add_str(owner, "apiVersion", "apps.neo.io/v1alpha1");
@@ -26,6 +26,31 @@ static cJSON *owner_of(const struct neoset_fact *set, bool controller)
         json_add_bool(owner, "blockOwnerDeletion", true);
     }
     return owner;
+}
+
+cJSON *body_owner_pod(const struct pod_fact *pod)
+{
+    cJSON *owner = json_new_object();
+    json_add_str(owner, "apiVersion", "v1");
+    json_add_str(owner, "kind", "Pod");
+    json_add_str(owner, "name", pod->name);
+    json_add_str(owner, "uid", pod->uid);
+    return owner;
+}
+
+cJSON *body_owners(cJSON *adopt, const char *release)
+{
+    cJSON *body = json_new_object();
+    cJSON *owners = json_add_array(json_add_object(body, "metadata"), "ownerReferences");
+    if (adopt)
+        json_append_item(owners, adopt);
+    if (release) {
+        cJSON *gone = json_new_object();
+        json_add_str(gone, "$patch", "delete");
+        json_add_str(gone, "uid", release);
+        json_append_item(owners, gone);
+    }
+    return body;
 }
 
 /* The object that text holds, or an empty one. */
@@ -108,7 +133,7 @@ cJSON *body_pod(const struct neoset_fact *set, const char *template_text, const 
             json_add_item(metadata, maps[i], json_copy(value));
     }
     add_identity(json_ensure_object(metadata, "labels"), set, revision, ordinal);
-    json_append_item(json_add_array(metadata, "ownerReferences"), owner_of(set, true));
+    json_append_item(json_add_array(metadata, "ownerReferences"), body_owner_set(set, true));
     const cJSON *template_spec = json_get(template, "spec");
     cJSON *spec = cJSON_IsObject(template_spec) ? json_copy(template_spec) : json_new_object();
     json_add_item(pod, "spec", spec);
@@ -145,7 +170,7 @@ cJSON *body_claim(const struct neoset_fact *set, const struct claim_template *te
     cJSON_ArrayForEach (label, match)
         json_set_item(all, label->string, json_copy(label));
     if (set->spec.delete_claims_with_set)
-        json_append_item(json_add_array(metadata, "ownerReferences"), owner_of(set, false));
+        json_append_item(json_add_array(metadata, "ownerReferences"), body_owner_set(set, false));
     const cJSON *spec = json_get(tree, "spec");
     json_add_item(claim, "spec", cJSON_IsObject(spec) ? json_copy(spec) : json_new_object());
     return claim;

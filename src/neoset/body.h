@@ -18,6 +18,12 @@ cJSON *body_claim(const struct neoset_fact *set, const struct claim_template *te
  * containers are named as this version of the pod has them; NULL: none. */
 cJSON *body_gate(const struct pod_fact *pod, bool open, const char *reason, const char *update,
                  int64_t wall_us);
+/* {"metadata":{"ownerReferences":[...]}} as a strategic patch: takes the reference to uid release away (NULL:
+ * none), adds adopt (taken over; NULL: none). */
+cJSON *body_owners(cJSON *adopt, const char *release);
+/* A reference to the set: as a controller of pods and revisions, or as an owner of claims; the caller's. */
+cJSON *body_owner_set(const struct neoset_fact *set, bool controller);
+cJSON *body_owner_pod(const struct pod_fact *pod);
 /* The one patch of an in-place update, without the key. state: what completion_baselines() said. */
 cJSON *body_update(const struct template_diff *diff, const char *revision,
                    const struct in_place_state *state);

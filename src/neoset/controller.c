@@ -226,6 +226,19 @@ static void refresh_free(struct refresh *refresh)
 
 static void refresh_now(void *context);
 
+/* What a reading says beside the object. */
+static void note_reading(struct refresh *refresh, struct set_group *group, const cJSON *object)
+{
+    if (refresh->resource == KUBE_NEOSET)
+        controller_turn_of(group)->set_was_read = object != NULL;
+    if (refresh->resource != KUBE_REVISION || !group->memory)
+        return;
+    enum lookup_state state = !object                          ? LOOKUP_ABSENT
+                              : kube_object_controller(object) ? LOOKUP_FOREIGN
+                                                               : LOOKUP_ORPHAN;
+    neoset_note_lookup(group->memory, refresh->name, state, env_boot_us(refresh->controller->env));
+}
+
 static void refresh_done(void *context, const struct kube_answer *answer)
 {
     struct refresh *refresh = context;
@@ -245,6 +258,7 @@ static void refresh_done(void *context, const struct kube_answer *answer)
     struct set_group *group = store_find_key(controller->store, refresh->group_key);
     if (group && group->turn) {
         struct turn *turn = group->turn;
+        note_reading(refresh, group, answer->outcome == KUBE_OK ? answer->body : NULL);
         turn->refreshing--;
         loop_wake(controller->loop, group->key);
     }

@@ -201,6 +201,19 @@ void follow_probe(struct controller *controller, struct set_group *group, const 
                  probe_answered, asked_make(controller, group, revision));
 }
 
+/* --- reads ---------------------------------------------------------------------------------------------- */
+
+void follow_reads(struct controller *controller, struct set_group *group,
+                  const struct neoset_decision *decision)
+{
+    if (decision->retention_settled)
+        neoset_note_retention(group->memory, group->set->generation);
+    if (decision->read_set)
+        controller_refresh(controller, KUBE_NEOSET, group->namespace, group->name, group);
+    if (decision->read_revision)
+        controller_refresh(controller, KUBE_REVISION, group->namespace, decision->read_revision, group);
+}
+
 /* --- waits ---------------------------------------------------------------------------------------------- */
 
 static void known_wait_free(struct turn *turn, struct known_wait *wait)

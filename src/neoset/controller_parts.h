@@ -66,6 +66,7 @@ struct turn {
     char *set_uid; /* of the set that the rest is about */
     bool looked_for_waits;
     bool told_went_back;
+    bool set_was_read; /* from the API server, for the next turn */
     int refreshing; /* GETs whose answer the next turn needs */
     bool status_under_way;
     unsigned status_failures;
@@ -138,6 +139,9 @@ void turn_free(struct turn *turn);
 
 /* controller_follow.c: what a decision asks for beside its steps */
 void follow_status(struct controller *controller, struct set_group *group, const cJSON *status_patch);
+/* What has to be read from the API server before the next turn. */
+void follow_reads(struct controller *controller, struct set_group *group,
+                  const struct neoset_decision *decision);
 void follow_probe(struct controller *controller, struct set_group *group, const cJSON *pod,
                   const char *revision);
 bool follow_has_waits(struct controller *controller, struct set_group *group);

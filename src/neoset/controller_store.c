@@ -288,13 +288,26 @@ const struct owner_slot *store_find_revisions(const struct store *store, const c
     return find_owner(store, uid);
 }
 
+const struct owner_slot *store_find_orphans(const struct store *store, const char *namespace)
+{
+    CLEANUP_FREE char *key = xasprintf("/%s", namespace);
+    return find_owner(store, key);
+}
+
+/* No uid begins with a slash. The caller's. */
+static char *owner_key(const struct revision_fact *fact)
+{
+    return fact->owner_uid ? xstrdup(fact->owner_uid)
+                           : xasprintf("/%s", fact->namespace ? fact->namespace : "");
+}
+
 static void link_owner(struct store *store, struct revision_slot *slot)
 {
-    const char *uid = slot->fact->owner_uid;
-    struct owner_slot *owner = find_owner(store, uid);
+    CLEANUP_FREE char *key = owner_key(slot->fact);
+    struct owner_slot *owner = find_owner(store, key);
     if (!owner) {
         owner = xcalloc(1, sizeof(*owner));
-        owner->uid = xstrdup(uid);
+        owner->uid = STEAL(key);
         HASH_ADD_KEYPTR(hh, store->owners, owner->uid, strlen(owner->uid), owner);
     }
     if (owner->count == owner->room) {
@@ -313,7 +326,8 @@ static void owner_free(struct owner_slot *owner)
 
 static void unlink_owner(struct store *store, const struct revision_slot *slot)
 {
-    struct owner_slot *owner = find_owner(store, slot->fact->owner_uid);
+    CLEANUP_FREE char *key = owner_key(slot->fact);
+    struct owner_slot *owner = find_owner(store, key);
     ENSURE(owner != NULL);
     for (size_t i = 0; i < owner->count; i++)
         if (owner->items[i] == slot)
@@ -334,9 +348,17 @@ static struct revision_slot *find_revision(const struct store *store, const char
 
 static void tell_revision_changed(struct store *store, const struct revision_slot *slot)
 {
-    struct set_group *group = store_find_group(store, slot->fact->namespace, slot->set_name);
+    struct set_group *group =
+        slot->set_name ? store_find_group(store, slot->fact->namespace, slot->set_name) : NULL;
     if (group && group->set)
         tell_changed(store, group);
+}
+
+/* "db-5f6d8c" → "db": whom an orphan may have belonged to; the caller's, or NULL. */
+static char *set_of_revision(const char *name)
+{
+    const char *dash = strrchr(name, '-');
+    return dash && dash > name ? xstrndup(name, (size_t)(dash - name)) : NULL;
 }
 
 static void revision_slot_free(struct revision_slot *slot)
@@ -355,12 +377,12 @@ static void remove_revision(struct store *store, struct revision_slot *slot)
     revision_slot_free(slot);
 }
 
-/* Only what a NeoSet controls: StatefulSets and DaemonSets keep thousands of others. */
+/* Only what a NeoSet controls, and orphans: StatefulSets and DaemonSets keep thousands of others. */
 static void take_revision(struct store *store, const cJSON *object, uint32_t mark)
 {
     const cJSON *controller = kube_object_controller(object);
-    bool is_ours = str_equal(json_str(controller, "kind"), "NeoSet") && json_str(controller, "uid") &&
-                   json_str(controller, "name");
+    bool is_ours = !controller || (str_equal(json_str(controller, "kind"), "NeoSet") &&
+                                   json_str(controller, "uid") && json_str(controller, "name"));
     const char *name = kube_object_name(object);
     if (!name)
         return;
@@ -374,11 +396,11 @@ static void take_revision(struct store *store, const cJSON *object, uint32_t mar
     if (!is_ours)
         return;
     struct revision_fact *fact = revision_fact_make(store->pool, object);
-    ENSURE(fact && fact->owner_uid);
+    ENSURE(fact && (fact->owner_uid || !controller));
     slot = xcalloc(1, sizeof(*slot));
     slot->key = key_of(fact->namespace, fact->name);
     slot->fact = fact;
-    slot->set_name = xstrdup(json_str(controller, "name"));
+    slot->set_name = controller ? xstrdup(json_str(controller, "name")) : set_of_revision(name);
     slot->mark = mark;
     HASH_ADD_KEYPTR(hh, store->revisions, slot->key, strlen(slot->key), slot);
     link_owner(store, slot);

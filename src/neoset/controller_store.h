@@ -46,13 +46,13 @@ struct revision_slot {
     UT_hash_handle hh;
     char *key;
     struct revision_fact *fact;
-    char *set_name; /* of its controller */
+    char *set_name; /* of its controller; of an orphan: as its name tells, or NULL */
     uint32_t mark;
 };
-/* The revisions that one uid controls. */
+/* The revisions that one uid controls; or the orphans of one namespace. */
 struct owner_slot {
     UT_hash_handle hh;
-    char *uid;
+    char *uid; /* of orphans: "/<namespace>" */
     struct revision_slot **items;
     size_t count;
     size_t room;
@@ -87,6 +87,8 @@ void store_drop_if_empty(struct store *store, struct set_group *group);
 const struct claim_fact *store_find_claim(const struct store *store, const char *namespace, const char *name);
 /* The revisions that uid controls; NULL: none. */
 const struct owner_slot *store_find_revisions(const struct store *store, const char *uid);
+/* The revisions of a namespace that nobody controls; NULL: none. */
+const struct owner_slot *store_find_orphans(const struct store *store, const char *namespace);
 
 /* An object was seen: its fact replaces an older one. Kinds that are not kept are ignored. */
 void store_take(struct store *store, enum kube_resource resource, const cJSON *object, uint32_t mark,

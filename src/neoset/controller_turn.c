@@ -82,6 +82,7 @@ static void plan(struct controller *controller, struct set_group *group, struct 
         .claim = view_claim,
         .open_step = view_open_step,
         .availability_in_doubt = view_availability_in_doubt,
+        .set_was_read = controller_turn_of(group)->set_was_read,
         .has_waits = follow_has_waits(controller, group),
         .wait = view_wait,
         .context = &view,
@@ -95,6 +96,13 @@ static void plan(struct controller *controller, struct set_group *group, struct 
     snapshot.not_fresh = why;
     const struct pod_fact **pods = pods_of(group);
     const struct revision_fact **revisions = revisions_of(controller->store, group, &snapshot.revision_count);
+    const struct owner_slot *orphans = store_find_orphans(controller->store, group->namespace);
+    CLEANUP_FREE const struct revision_fact **orphan_facts =
+        xcalloc(orphans ? orphans->count + 1 : 1, sizeof(const struct revision_fact *));
+    for (size_t i = 0; orphans && i < orphans->count; i++)
+        orphan_facts[i] = orphans->items[i]->fact;
+    snapshot.orphans = orphan_facts;
+    snapshot.orphan_count = orphans ? orphans->count : 0;
     snapshot.pods = pods;
     snapshot.revisions = revisions;
     neoset_observe_time(group->memory, pods, group->pod_count, snapshot.wall_us, snapshot.boot_us);
@@ -172,6 +180,7 @@ static void handle_set(struct controller *controller, struct set_group *group)
     }
     struct neoset_decision decision = {0};
     plan(controller, group, &decision);
+    turn->set_was_read = false;
     size_t step_count = decision.step_count;
     follow_ends(controller, group, &decision, true);
     for (size_t i = 0; i < step_count; i++)
@@ -184,6 +193,7 @@ static void handle_set(struct controller *controller, struct set_group *group)
     follow_events(controller, group, &decision);
     follow_status(controller, group, decision.status_patch);
     follow_probe(controller, group, decision.probe_pod, decision.probe_revision);
+    follow_reads(controller, group, &decision);
     if (decision.wake_boot_us != INT64_MAX)
         loop_wake_at(controller->loop, group->key, decision.wake_boot_us);
     judge_quiet(controller, group, &decision, step_count);

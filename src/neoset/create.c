@@ -5,6 +5,7 @@
 
 #include "base/plant.h"
 #include "base/time_text.h"
+#include "neoset/selector.h"
 
 #define TERMINATING_PATIENCE_US (60 * US_PER_S)
 enum { BATCH_MAX = 500 };
@@ -199,11 +200,14 @@ static void tell_foreign(struct plan *plan, const struct slot *slot)
 {
     if (slot->pod->owner_uid)
         plan_say(plan, SAY_BLOCKED,
-                 "the pod %s belongs to someone else: delete it, or choose another name for the set.",
-                 slot->pod->name);
-    else
-        plan_say(plan, SAY_BLOCKED, "the pod %s belongs to nobody: delete it, so that it can be made.",
-                 slot->pod->name);
+                 "the pod %s belongs to %s: delete it there, or choose another name for the set.",
+                 slot->pod->name, slot->pod->owner);
+    else if (!selector_matches_text(plan->set->selector, slot->pod->labels))
+        plan_say(
+            plan, SAY_BLOCKED,
+            "the pod %s belongs to nobody, and its labels do not match the selector: give it the labels, so "
+            "that it is adopted, or delete it, so that it is made anew.",
+            slot->pod->name);
 }
 
 /* A pod of a lost node terminates for ever: its name is taken until a person says that it is really gone. */

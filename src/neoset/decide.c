@@ -77,7 +77,7 @@ static int first_stage(const struct plan *plan, const char *target)
 
 static bool is_on(const struct slot *slot, const char *revision)
 {
-    return slot->ours && revision && str_equal(slot->pod->revision, revision);
+    return slot->ours && revision && str_equal(slot->carries, revision);
 }
 
 /* Every pod of the range is on that revision and available. */

@@ -73,6 +73,17 @@ static bool is_refused_for_now(struct plan *plan, const struct step_request *req
     return true;
 }
 
+/* A second write to one object in one turn could only collide with the first. */
+static bool is_written_already(const struct plan *plan, const struct step_request *request)
+{
+    for (size_t i = 0; i < plan->out->step_count; i++) {
+        const struct step_request *other = plan->out->steps[i];
+        if (other->resource == request->resource && strcmp(other->name, request->name) == 0)
+            return true;
+    }
+    return false;
+}
+
 int plan_emit(struct plan *plan, struct step_request *request)
 {
     PRE(request->fingerprint && request->reason);
@@ -82,7 +93,7 @@ int plan_emit(struct plan *plan, struct step_request *request)
     bool create =
         step_kind_info(request->kind)->method[0] == 'P' && step_kind_info(request->kind)->method[1] == 'O';
     if ((is_open && !open.in_doubt) || is_refused_for_now(plan, request) || !(create || precondition) ||
-        plan->out->step_count == STEPS_MAX) {
+        plan->out->step_count == STEPS_MAX || is_written_already(plan, request)) {
         step_request_free(request);
         return -1;
     }

@@ -4,6 +4,7 @@
 #include "base/time_text.h"
 #include "neoset/defaults.h"
 #include "neoset/fact_read.h"
+#include "neoset/selector.h"
 
 /* --- readers -------------------------------------------------------------------------------------------- */
 
@@ -124,6 +125,10 @@ struct revision_fact *revision_fact_make(struct intern *pool, const cJSON *objec
     fact->created_us = fact_read_time(json_str(metadata, "creationTimestamp"));
     fact->deleting = json_str(metadata, "deletionTimestamp") != NULL;
     fact->owner_uid = intern_get(pool, fact_read_controller(object));
+    if (!fact->owner_uid) {
+        CLEANUP_FREE char *labels = labels_print(json_get(metadata, "labels"));
+        fact->labels = intern_get(pool, labels);
+    }
     read_template(fact, object);
     return fact;
 }
@@ -134,6 +139,7 @@ void revision_fact_free(struct revision_fact *fact)
         return;
     intern_put(fact->pool, fact->namespace);
     intern_put(fact->pool, fact->owner_uid);
+    intern_put(fact->pool, fact->labels);
     free(fact->name);
     free(fact->uid);
     free(fact->version);

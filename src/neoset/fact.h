@@ -97,6 +97,7 @@ struct neoset_fact {
     char *service_name;       /* "" when absent */
     char *selector_text;      /* for status.labelSelector: "app=mysql,tier in (a,b)" */
     char *match_labels;       /* selector.matchLabels as compact JSON, or NULL */
+    char *selector;           /* spec.selector as compact JSON, or NULL */
     char *template_text;      /* spec.template as compact JSON, as it came, or NULL */
     char template_digest[65]; /* of its meaning: equal templates have equal digests */
     char *first_image;        /* the first container's, or "" */
@@ -143,6 +144,8 @@ struct pod_fact {
     const char *version;   /* resourceVersion */
     const char *step;      /* apps.neo.io/step; NULL */
     const char *owner_uid; /* of the controller reference; pool; NULL: an orphan */
+    const char *owner;     /* "StatefulSet db": its controller; pool; NULL: an orphan */
+    const char *labels;    /* those that say nothing of this one pod, as labels_print() has them; pool */
     const char *revision;  /* controller-revision-hash; pool; NULL */
     const char *node;      /* pool; NULL: not bound */
     const char *reason;    /* status.reason, e.g. "Evicted"; pool; NULL */
@@ -207,6 +210,7 @@ struct revision_fact {
     int64_t created_us;
     bool deleting;
     const char *owner_uid; /* pool; NULL: an orphan */
+    const char *labels;    /* of an orphan, as labels_print() has them; pool; else NULL */
     char *
         template_text; /* data.spec.template as compact JSON without "$patch"; NULL: data is something else */
     char template_digest[65];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "neoset/fact.h"
 #include "neoset/fact_read.h"
+#include "neoset/selector.h"
 
 /* Strings that are a pod's own live behind it in one block; the first pass counts, the second copies. */
 struct block {
@@ -191,6 +192,19 @@ static void count_block(struct block *block, const cJSON *object)
     }
 }
 
+static void read_owner(struct pod_fact *fact, const cJSON *object)
+{
+    const cJSON *owner = NULL;
+    cJSON_ArrayForEach (owner, json_path(object, "metadata", "ownerReferences", NULL)) {
+        if (!json_bool_or(owner, "controller", false))
+            continue;
+        const char *kind = json_str(owner, "kind"), *name = json_str(owner, "name");
+        CLEANUP_FREE char *text = xasprintf("%s %s", kind ? kind : "", name ? name : "");
+        fact->owner = intern_get(fact->pool, text);
+        return;
+    }
+}
+
 static void read_rest(struct pod_fact *fact, const cJSON *object)
 {
     struct intern *pool = fact->pool;
@@ -202,6 +216,9 @@ static void read_rest(struct pod_fact *fact, const cJSON *object)
         fact->ordinal = -1;
     fact->namespace = intern_get(pool, json_str(metadata, "namespace"));
     fact->owner_uid = intern_get(pool, fact_read_controller(object));
+    read_owner(fact, object);
+    CLEANUP_FREE char *labels = labels_print(json_get(metadata, "labels"));
+    fact->labels = intern_get(pool, labels);
     fact->revision = intern_get(pool, json_str(json_get(metadata, "labels"), NEOSET_REVISION_LABEL));
     fact->node = intern_get(pool, filled(json_str(spec, "nodeName")));
     fact->reason = intern_get(pool, filled(json_str(status, "reason")));
@@ -261,6 +278,8 @@ void pod_fact_free(struct pod_fact *fact)
     }
     intern_put(pool, fact->namespace);
     intern_put(pool, fact->owner_uid);
+    intern_put(pool, fact->owner);
+    intern_put(pool, fact->labels);
     intern_put(pool, fact->revision);
     intern_put(pool, fact->node);
     intern_put(pool, fact->reason);

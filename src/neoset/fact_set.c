@@ -124,6 +124,7 @@ static void read_selector(struct neoset_fact *fact, const cJSON *spec)
 {
     const cJSON *selector = json_get(spec, "selector");
     fact->selector_text = selector_print(selector);
+    fact->selector = cJSON_IsObject(selector) ? json_print(selector) : NULL;
     const cJSON *labels = json_path(spec, "template", "metadata", "labels", NULL);
     if (!fact->selector_text)
         complain(fact,
@@ -313,7 +314,7 @@ void neoset_fact_free(struct neoset_fact *fact)
     char *const texts[] = {fact->namespace,     fact->name,         fact->uid,           fact->version,
                            fact->problem,       fact->service_name, fact->selector_text, fact->match_labels,
                            fact->template_text, fact->first_image,  fact->described,     fact->conditions,
-                           fact->last_update};
+                           fact->last_update,   fact->selector};
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
         free(texts[i]);
     for (size_t i = 0; i < fact->claim_template_count; i++) {

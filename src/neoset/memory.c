@@ -12,7 +12,7 @@
 #define REPAIR_MOST_US (300 * US_PER_S)
 /* A pod that lived this long had a good life: the next failure starts the back-off again. */
 #define REPAIR_FORGET_US (600 * US_PER_S)
-enum { REFUSALS_MAX = 256, APPLIED_MAX = 64 };
+enum { REFUSALS_MAX = 256, APPLIED_MAX = 64, LOOKUPS_MAX = 16 };
 /* The same step again so much later has a reason of its own: somebody undid it. */
 #define APPLIED_FORGET_S 60
 
@@ -23,6 +23,14 @@ struct applied {
     enum kube_resource resource;
     uint32_t what;
     uint32_t boot_s;
+};
+
+struct lookup {
+    struct lookup *next;
+    char *revision;
+    enum lookup_state state;
+    int64_t since_boot_us;
+    int64_t asked_boot_us;
 };
 
 /* Re-creations of one ordinal's failed pod. */
@@ -41,6 +49,9 @@ struct neoset_memory {
     size_t refusal_count;
     struct applied *applied;
     size_t applied_count;
+    struct lookup *lookups;
+    size_t lookup_count;
+    int64_t retention_generation;
     struct repair *repairs;
     char *probe_revision;
     char *probe_words;
@@ -58,6 +69,12 @@ static void free_applied(struct applied *applied)
 {
     free(applied->name);
     free(applied);
+}
+
+static void free_lookup(struct lookup *lookup)
+{
+    free(lookup->revision);
+    free(lookup);
 }
 
 static void free_refusal(struct refusal *refusal)
@@ -82,6 +99,9 @@ void neoset_memory_free(struct neoset_memory *memory)
     struct applied *applied = NULL, *next_applied = NULL;
     LL_FOREACH_SAFE (memory->applied, applied, next_applied)
         free_applied(applied);
+    struct lookup *lookup = NULL, *next_lookup = NULL;
+    LL_FOREACH_SAFE (memory->lookups, lookup, next_lookup)
+        free_lookup(lookup);
     struct repair *repair = NULL, *next_repair = NULL;
     LL_FOREACH_SAFE (memory->repairs, repair, next_repair)
         free(repair);
@@ -501,4 +521,60 @@ enum probe_state neoset_memory_probe(const struct neoset_memory *memory, const c
     *ret_words = memory->probe_words;
     *ret_again_boot_us = memory->probe_again_boot_us;
     return PROBE_REFUSED;
+}
+
+/* --- revisions looked up, owners of claims -------------------------------------------------------------- */
+
+static struct lookup *find_lookup(const struct neoset_memory *memory, const char *revision)
+{
+    struct lookup *lookup = NULL;
+    LL_FOREACH (memory->lookups, lookup) {
+        if (str_equal(lookup->revision, revision))
+            return lookup;
+    }
+    return NULL;
+}
+
+void neoset_note_lookup(struct neoset_memory *memory, const char *revision, enum lookup_state state,
+                        int64_t boot_us)
+{
+    struct lookup *lookup = find_lookup(memory, revision);
+    if (!lookup) {
+        if (memory->lookup_count == LOOKUPS_MAX) {
+            struct lookup *oldest = memory->lookups;
+            LL_DELETE(memory->lookups, oldest);
+            free_lookup(oldest);
+            memory->lookup_count--;
+        }
+        lookup = xcalloc(1, sizeof(*lookup));
+        lookup->revision = xstrdup(revision);
+        lookup->state = LOOKUP_UNKNOWN;
+        LL_APPEND(memory->lookups, lookup);
+        memory->lookup_count++;
+    }
+    if (lookup->state != state)
+        lookup->since_boot_us = boot_us;
+    lookup->state = state;
+    lookup->asked_boot_us = boot_us;
+}
+
+enum lookup_state neoset_memory_lookup(const struct neoset_memory *memory, const char *revision,
+                                       int64_t *ret_since_boot_us, int64_t *ret_asked_boot_us)
+{
+    const struct lookup *lookup = find_lookup(memory, revision);
+    if (!lookup)
+        return LOOKUP_UNKNOWN;
+    *ret_since_boot_us = lookup->since_boot_us;
+    *ret_asked_boot_us = lookup->asked_boot_us;
+    return lookup->state;
+}
+
+void neoset_note_retention(struct neoset_memory *memory, int64_t generation)
+{
+    memory->retention_generation = generation;
+}
+
+int64_t neoset_memory_retention(const struct neoset_memory *memory)
+{
+    return memory->retention_generation;
 }

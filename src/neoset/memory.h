@@ -85,6 +85,22 @@ const struct refusal *neoset_memory_refusals(const struct neoset_memory *memory)
 /* An ordinal's pod that keeps failing is deleted again no earlier than this; 0: at once. */
 int64_t neoset_memory_repair_after(const struct neoset_memory *memory, int ordinal);
 
+/* A revision that a pod's label names and that is none of ours, as the API server (no cache) had it. */
+enum lookup_state {
+    LOOKUP_UNKNOWN, /* not asked yet */
+    LOOKUP_ABSENT,
+    LOOKUP_FOREIGN, /* somebody else controls it */
+    LOOKUP_ORPHAN,
+};
+void neoset_note_lookup(struct neoset_memory *memory, const char *revision, enum lookup_state state,
+                        int64_t boot_us);
+/* ret_since_boot_us: first answered so; ret_asked_boot_us: the last time. */
+enum lookup_state neoset_memory_lookup(const struct neoset_memory *memory, const char *revision,
+                                       int64_t *ret_since_boot_us, int64_t *ret_asked_boot_us);
+/* The owners of all claims are as this generation of the spec wants them. */
+void neoset_note_retention(struct neoset_memory *memory, int64_t generation);
+int64_t neoset_memory_retention(const struct neoset_memory *memory);
+
 enum probe_state { PROBE_UNKNOWN, PROBE_ACCEPTED, PROBE_REFUSED };
 /* ret_words and ret_again_boot_us are set when it was refused. */
 enum probe_state neoset_memory_probe(const struct neoset_memory *memory, const char *revision,

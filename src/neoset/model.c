@@ -52,7 +52,7 @@ static int64_t window_us(const struct plan *plan, const struct slot *slot)
     int64_t seconds = PLANT("window-forgets-min-ready") ? 0 : plan->spec->min_ready_seconds;
     const struct neoset_deciding *now = &plan->now;
     bool canary = now->present && now->stable_proven && !str_equal(now->stable, now->target) &&
-                  now->done.count == 0 && str_equal(slot->pod->revision, now->target);
+                  now->done.count == 0 && str_equal(slot->carries, now->target);
     if (canary)
         seconds = MAX(seconds, CANARY_WINDOW_S);
     int restarts = own_restarts(slot->pod);
@@ -131,6 +131,23 @@ static void set_broken(struct plan *plan, struct slot *slot)
 
 /* --- slots ---------------------------------------------------------------------------------------------- */
 
+/* A pod that was made from another revision of the same template is where it should be: only its label is to
+ * be put right. */
+static const char *meant_revision(const struct plan *plan, const struct slot *slot)
+{
+    const struct neoset_snapshot *at = plan->at;
+    const char *name = slot->pod->revision;
+    const char *const meant[] = {plan->now.target, plan->now.stable};
+    if (!slot->revision || str_equal(name, meant[0]) || str_equal(name, meant[1]))
+        return name;
+    for (size_t i = 0; i < ARRAY_SIZE(meant); i++) {
+        const struct revision_fact *other = revision_find(at->revisions, at->revision_count, meant[i]);
+        if (other && str_equal(other->template_digest, slot->revision->template_digest))
+            return other->name;
+    }
+    return name;
+}
+
 static void fill_slot(struct plan *plan, struct slot *slot)
 {
     const struct neoset_snapshot *at = plan->at;
@@ -146,13 +163,14 @@ static void fill_slot(struct plan *plan, struct slot *slot)
     slot->live = slot->ours && (!pod->deleting || PLANT("terminating-is-deleted-again")) && !slot->failed;
     slot->seen = neoset_memory_pod(at->memory, pod->ordinal, pod->uid);
     slot->revision = revision_find(at->revisions, at->revision_count, pod->revision);
+    slot->carries = meant_revision(plan, slot);
     completion_judge(pod, slot->seen, at->boot_us, &slot->completion);
     if (slot->completion.again_boot_us != INT64_MAX)
         plan_wake(plan, slot->completion.again_boot_us);
     bool was_proven = slot->seen && pod->state && pod->state->step &&
                       slot->seen->proven_step == text_hash64(pod->state->step);
     slot->was_done =
-        str_equal(pod->revision, plan->now.target) && ordinals_has(&plan->now.done, pod->ordinal);
+        str_equal(slot->carries, plan->now.target) && ordinals_has(&plan->now.done, pod->ordinal);
     slot->proven = slot->live && (slot->completion.done || was_proven || slot->was_done);
     slot->ready = slot->live && is_ready(plan, pod);
     set_available(plan, slot);
@@ -236,8 +254,7 @@ void plan_model_count(struct plan *plan)
     plan->available = plan->unavailable = plan->moved_unavailable = plan->moved_count = 0;
     for (size_t i = 0; i < plan->slot_count; i++) {
         struct slot *slot = &plan->slots[i];
-        slot->on_target =
-            slot->ours && plan->next.target && str_equal(slot->pod->revision, plan->next.target);
+        slot->on_target = slot->ours && plan->next.target && str_equal(slot->carries, plan->next.target);
         slot->moved = is_moved(plan, slot);
         if (!slot->in_range)
             continue;

@@ -5,10 +5,12 @@
  * part ends that part only. */
 static void plan_writes(struct plan *plan)
 {
+    plan_ownership(plan);
     plan_target(plan);
     plan_decide(plan);
     plan_model_count(plan);
     plan_progress(plan);
+    plan_retention(plan);
     plan_create(plan);
     plan_scale(plan);
     plan_rollout(plan);
@@ -81,5 +83,6 @@ void neoset_decision_done(struct neoset_decision *decision)
     free(decision->ends);
     json_delete(decision->probe_pod);
     free(decision->probe_revision);
+    free(decision->read_revision);
     *decision = (struct neoset_decision){0};
 }

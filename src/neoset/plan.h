@@ -54,6 +54,12 @@ struct neoset_snapshot {
     /* Every revision that the set's uid controls; in any order. */
     const struct revision_fact *const *revisions;
     size_t revision_count;
+    /* Revisions of the namespace that nobody controls. */
+    const struct revision_fact *const *orphans;
+    size_t orphan_count;
+    /* The set was just read from the API server, not from a watch: what is adopted is not given to a set that is
+     * gone. */
+    bool set_was_read;
     const struct neoset_memory *memory;
 
     /* Look-ups; all get context. */
@@ -116,6 +122,9 @@ struct neoset_decision {
     cJSON *probe_pod; /* a pod of the new target for a dry-run create; NULL: none wanted. The answer goes to
                          neoset_note_probe() */
     char *probe_revision;
+    bool read_set;       /* read the set from the API server, then ask again with set_was_read */
+    char *read_revision; /* read this revision from the API server, tell neoset_note_lookup(); NULL: none */
+    bool retention_settled; /* for neoset_note_retention() with the set's generation */
     int64_t wake_boot_us; /* ask again at this time even if nothing happens; INT64_MAX: no need */
 };
 

@@ -5,6 +5,8 @@
  *
  * The parts, in the order of a turn:
  *   model.c    slots from facts: which pods are there, proven, ready, available, broken
+ *   ownership.c  pods and revisions that are taken over or let go
+ *   retention.c  who owns the claims
  *   target.c   the revision of the template: found, made, numbered; history cut
  *   decide.c   stable, target, stage, done and left ordinals
  *   create.c   missing pods and their claims, failed pods
@@ -26,6 +28,7 @@ struct slot {
     const struct pod_fact *pod; /* NULL: missing */
     const struct pod_observation *seen;
     const struct revision_fact *revision; /* that the pod carries; NULL: no such object of ours */
+    const char *carries; /* its name, or that of the target or of stable where these mean the same template */
     struct completion completion;
     struct neoset_open_step open;
     bool is_open;              /* a step is open on the pod's name */
@@ -69,6 +72,7 @@ struct plan {
 
     struct neoset_deciding now;         /* as stored */
     struct neoset_deciding next;        /* as they should be */
+    bool wanted_is_free; /* an orphan that is being adopted means the template */
     const struct revision_fact *wanted; /* means the template; NULL: not made yet */
     const struct revision_fact *target; /* of next.target; NULL */
     const struct revision_fact *stable; /* of next.stable; NULL */
@@ -101,6 +105,15 @@ int plan_fence(const struct plan *plan);
 int plan_stage(const struct plan *plan, int stage);
 /* The pod's name, also of a missing one; the caller's. */
 char *slot_name(const struct plan *plan, const struct slot *slot);
+
+/* --- ownership.c, retention.c ---------------------------------------------------------------------------- */
+
+/* Orphans that match are adopted, what does not match any more is released, a label that names another revision
+ * of the same meaning is put right. */
+void plan_ownership(struct plan *plan);
+void plan_retention(struct plan *plan);
+/* The owners of the pod's claims are as the retention policy wants them; else the steps are made. */
+bool plan_retain_claims(struct plan *plan, const struct slot *slot);
 
 /* --- target.c, decide.c --------------------------------------------------------------------------------- */
 

@@ -163,4 +163,6 @@ void plan_ends(struct plan *plan)
         end_operation(plan, "repair", "completed", false, "every pod is available");
     }
     end_operation(plan, "cleanup", "completed", false, "nothing is left to clean up");
+    end_operation(plan, "adopt", "completed", false, "every pod and revision that matches is the set's");
+    end_operation(plan, "settings", "completed", false, "the claims belong to whom they should");
 }

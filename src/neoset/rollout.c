@@ -175,7 +175,7 @@ static char *odd_below_fence(const struct plan *plan)
     for (size_t i = 0; i < plan->slot_count; i++) {
         const struct slot *slot = &plan->slots[i];
         if (!slot->in_range || !slot->ours || slot->index >= plan_fence(plan) ||
-            str_equal(slot->pod->revision, plan->next.stable))
+            str_equal(slot->carries, plan->next.stable))
             continue;
         others += first != NULL;
         first = first ? first : slot;

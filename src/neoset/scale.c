@@ -42,7 +42,8 @@ void plan_scale(struct plan *plan)
             continue;
         if (ordered && !is_its_turn(plan, slot))
             return;
-        delete_pod(plan, slot);
+        if (plan_retain_claims(plan, slot))
+            delete_pod(plan, slot);
         if (ordered)
             return;
     }

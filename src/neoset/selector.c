@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "neoset/selector.h"
 
+#include "neoset/fact.h"
+
 enum { SELECTOR_TEXT_MAX = 64 * 1024 };
 
 static bool has_value(const cJSON *values, const char *text)
@@ -114,4 +116,41 @@ char *selector_print(const cJSON *selector)
         result |= add_expression(&text, item);
     }
     return result == 0 ? buf_take(&text) : NULL;
+}
+
+/* --- labels as text ------------------------------------------------------------------------------------- */
+
+char *labels_print(const cJSON *labels)
+{
+    static const char *const own[] = {NEOSET_REVISION_LABEL, NEOSET_INDEX_LABEL, NEOSET_POD_NAME_LABEL};
+    CLEANUP_BUF struct buf text = BUF_INIT(SELECTOR_TEXT_MAX);
+    const cJSON *label = NULL;
+    cJSON_ArrayForEach (label, labels) {
+        bool is_own = !cJSON_IsString(label);
+        for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+            is_own = is_own || strcmp(label->string, own[i]) == 0;
+        /* Labels of that size are not let in by any server. */
+        if (!is_own)
+            (void)buf_addf(&text, "%s=%s\n", label->string, label->valuestring);
+    }
+    return buf_take(&text);
+}
+
+bool selector_matches_text(const char *selector, const char *labels)
+{
+    CLEANUP_JSON cJSON *tree = NULL;
+    if (!selector || json_parse(selector, strlen(selector), &tree, NULL) < 0)
+        return false;
+    CLEANUP_JSON cJSON *object = json_new_object();
+    for (const char *at = labels ? labels : ""; *at;) {
+        const char *equals = strchr(at, '=');
+        const char *end = equals ? strchr(equals, '\n') : NULL;
+        if (!end)
+            break;
+        CLEANUP_FREE char *key = xstrndup(at, (size_t)(equals - at));
+        CLEANUP_FREE char *value = xstrndup(equals + 1, (size_t)(end - equals - 1));
+        json_set_str(object, key, value);
+        at = end + 1;
+    }
+    return selector_matches(tree, object);
 }

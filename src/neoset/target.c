@@ -62,10 +62,16 @@ static void renumber(struct plan *plan)
 void plan_target(struct plan *plan)
 {
     const struct neoset_snapshot *at = plan->at;
-    plan->wanted = revision_find_equal(at->revisions, at->revision_count, plan->set->template_digest);
+    /* An adopted revision of the same meaning moves nothing. */
+    const struct revision_fact *stored = revision_find(at->revisions, at->revision_count, plan->now.target);
+    bool is_meant = stored && !stored->deleting && stored->template_text &&
+                    str_equal(stored->template_digest, plan->set->template_digest);
+    plan->wanted = is_meant
+                       ? stored
+                       : revision_find_equal(at->revisions, at->revision_count, plan->set->template_digest);
     if (plan->wanted)
         renumber(plan);
-    else
+    else if (!plan->wanted_is_free)
         make_revision(plan);
 }
 

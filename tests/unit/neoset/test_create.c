@@ -256,7 +256,8 @@ static void a_pod_of_someone_else_is_left_alone_and_named(void **state)
     cJSON *pod = NULL;
     const char *text =
         "{\"metadata\":{\"name\":\"db-0\",\"namespace\":\"default\",\"uid\":\"u\",\"resourceVersion\":"
-        "\"5\",\"ownerReferences\":[{\"controller\":true,\"uid\":\"someone\",\"kind\":\"Job\"}]},"
+        "\"5\",\"ownerReferences\":[{\"controller\":true,\"uid\":\"someone\",\"kind\":\"Job\",\"name\":"
+        "\"backup\"}]},"
         "\"spec\":{\"containers\":[]}}";
     assert_int_equal(json_parse(text, strlen(text), &pod, NULL), 0);
     json_append_item(fake->pods, pod);
@@ -264,7 +265,7 @@ static void a_pod_of_someone_else_is_left_alone_and_named(void **state)
     fake_run(fake, 5);
     assert_int_equal(fake->counts.creates, 0);
     assert_int_equal(fake->counts.deletes, 0);
-    assert_non_null(strstr(fake_text(fake, "message"), "db-0 belongs to someone else"));
+    assert_non_null(strstr(fake_text(fake, "message"), "db-0 belongs to Job backup"));
     assert_true(fake_condition_is(fake, "Stalled", "True"));
 }
 
