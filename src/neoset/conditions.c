@@ -6,8 +6,6 @@
 
 #include "base/time_text.h"
 
-static const char journal_went_back[] = "JournalWentBack";
-
 struct wanted_condition {
     const char *type;
     const char *status;
@@ -106,19 +104,32 @@ static struct wanted_condition stalled(const struct plan *plan)
     return wanted;
 }
 
-/* Only where it is, or was, so. */
-static void add_journal(struct plan *plan, cJSON *list, const cJSON *old_list)
+/* A condition that is there only where it is, or was, true. message: taken over. */
+static void add_exception(struct plan *plan, cJSON *list, const cJSON *old_list, const char *type,
+                          const char *reason, char *message)
 {
-    bool went_back = plan->at->journal_went_back;
-    if (!went_back && !find_condition(old_list, journal_went_back))
+    if (!message && !find_condition(old_list, type))
         return;
-    struct wanted_condition wanted = {
-        journal_went_back, went_back ? "True" : "False", went_back ? "JournalWentBack" : "JournalGoesOn",
-        xstrdup(went_back
-                    ? "the controller's journal is older than the cluster, or a copy: its open steps were "
-                      "closed, and only the cluster is believed"
-                    : "")};
+    struct wanted_condition wanted = {type, message ? "True" : "False", message ? reason : "NothingInTheWay",
+                                      message ? message : xstrdup("")};
     add_condition(plan, list, old_list, &wanted);
+}
+
+static void add_exceptions(struct plan *plan, cJSON *list, const cJSON *old_list)
+{
+    const struct neoset_snapshot *at = plan->at;
+    char *went_back =
+        at->journal_went_back
+            ? xstrdup("the controller's journal is older than the cluster, or a copy: its open steps were "
+                      "closed, and only the cluster is believed")
+            : NULL;
+    add_exception(plan, list, old_list, "JournalWentBack", "JournalWentBack", went_back);
+    char *shared = at->same_selector
+                       ? xasprintf("NeoSet %s has the same selector: what goes by it cannot tell their pods "
+                                   "apart. Each keeps to the pods of its name; give each a label of its own",
+                                   at->same_selector)
+                       : NULL;
+    add_exception(plan, list, old_list, "SelectorShared", "SelectorShared", shared);
 }
 
 cJSON *plan_conditions(struct plan *plan)
@@ -130,7 +141,7 @@ cJSON *plan_conditions(struct plan *plan)
     struct wanted_condition wanted[] = {available(plan), progressing(plan), stalled(plan)};
     for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
         add_condition(plan, list, old, &wanted[i]);
-    add_journal(plan, list, old);
+    add_exceptions(plan, list, old);
     const cJSON *other = NULL;
     cJSON_ArrayForEach (other, old) {
         if (!find_condition(list, json_str(other, "type")))

@@ -71,6 +71,73 @@ void store_drop_if_empty(struct store *store, struct set_group *group)
     group_free(store, group);
 }
 
+/* --- selectors ------------------------------------------------------------------------------------------ */
+
+static struct selector_slot *find_selector(const struct store *store, const struct set_group *group)
+{
+    if (!group->set || !group->set->selector_text)
+        return NULL;
+    CLEANUP_FREE char *key = key_of(group->namespace, group->set->selector_text);
+    struct selector_slot *slot = NULL;
+    HASH_FIND_STR(store->selectors, key, slot);
+    return slot;
+}
+
+const char *store_find_same_selector(const struct store *store, const struct set_group *group)
+{
+    const struct selector_slot *slot = find_selector(store, group);
+    for (size_t i = 0; slot && i < slot->count; i++)
+        if (slot->items[i] != group)
+            return slot->items[i]->name;
+    return NULL;
+}
+
+static void tell_selector(struct store *store, const struct selector_slot *slot)
+{
+    for (size_t i = 0; slot->count > 1 && i < slot->count; i++)
+        tell_changed(store, slot->items[i]);
+}
+
+static void link_selector(struct store *store, struct set_group *group)
+{
+    if (!group->set->selector_text)
+        return;
+    struct selector_slot *slot = find_selector(store, group);
+    if (!slot) {
+        slot = xcalloc(1, sizeof(*slot));
+        slot->key = key_of(group->namespace, group->set->selector_text);
+        HASH_ADD_KEYPTR(hh, store->selectors, slot->key, strlen(slot->key), slot);
+    }
+    if (slot->count == slot->room) {
+        slot->room = MAX(2 * slot->room, (size_t)1);
+        slot->items = xreallocarray(slot->items, slot->room, sizeof(struct set_group *));
+    }
+    slot->items[slot->count++] = group;
+    tell_selector(store, slot);
+}
+
+static void selector_free(struct selector_slot *slot)
+{
+    free(slot->items);
+    free(slot->key);
+    free(slot);
+}
+
+static void unlink_selector(struct store *store, const struct set_group *group)
+{
+    struct selector_slot *slot = find_selector(store, group);
+    if (!slot)
+        return;
+    tell_selector(store, slot);
+    for (size_t i = 0; i < slot->count; i++)
+        if (slot->items[i] == group)
+            slot->items[i] = slot->items[--slot->count];
+    if (slot->count > 0)
+        return;
+    HASH_DEL(store->selectors, slot);
+    selector_free(slot);
+}
+
 /* --- sets ----------------------------------------------------------------------------------------------- */
 
 static void take_set(struct store *store, const cJSON *object, uint32_t mark, int64_t wall_us,
@@ -87,8 +154,13 @@ static void take_set(struct store *store, const cJSON *object, uint32_t mark, in
     }
     bool is_new = !group->set || !str_equal(group->set->uid, fact->uid);
     store->set_count += group->set == NULL;
+    bool same_selector = group->set && str_equal(group->set->selector_text, fact->selector_text);
+    if (!same_selector)
+        unlink_selector(store, group);
     neoset_fact_free(group->set);
     group->set = fact;
+    if (!same_selector)
+        link_selector(store, group);
     if (is_new) {
         neoset_memory_free(group->memory);
         group->memory = neoset_memory_make();
@@ -102,6 +174,7 @@ static void remove_set(struct store *store, struct set_group *group)
 {
     if (!group->set)
         return;
+    unlink_selector(store, group);
     neoset_fact_free(STEAL(group->set));
     store->set_count--;
     tell_changed(store, group);
@@ -535,6 +608,16 @@ struct store *store_make(void (*changed)(void *context, struct set_group *group)
     return store;
 }
 
+static void free_selectors(struct store *store)
+{
+    struct selector_slot *slot = store->selectors, *next = NULL;
+    HASH_CLEAR(hh, store->selectors);
+    for (; slot; slot = next) {
+        next = slot->hh.next;
+        selector_free(slot);
+    }
+}
+
 static void free_groups(struct store *store)
 {
     struct set_group *group = store->groups, *next = NULL;
@@ -575,6 +658,7 @@ void store_free(struct store *store)
 {
     if (!store)
         return;
+    free_selectors(store);
     free_groups(store);
     free_claims(store);
     free_revisions(store);

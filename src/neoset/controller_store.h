@@ -58,8 +58,18 @@ struct owner_slot {
     size_t room;
 };
 
+/* The sets of one namespace that have one selector. */
+struct selector_slot {
+    UT_hash_handle hh;
+    char *key; /* "<namespace>/<selector as text>" */
+    struct set_group **items;
+    size_t count;
+    size_t room;
+};
+
 struct store {
     struct intern *pool;
+    struct selector_slot *selectors;
     struct set_group *groups;
     struct claim_slot *claims;
     struct revision_slot *revisions;
@@ -89,6 +99,9 @@ const struct claim_fact *store_find_claim(const struct store *store, const char 
 const struct owner_slot *store_find_revisions(const struct store *store, const char *uid);
 /* The revisions of a namespace that nobody controls; NULL: none. */
 const struct owner_slot *store_find_orphans(const struct store *store, const char *namespace);
+
+/* Another set with this set's selector; NULL: none. Its name is valid until the store changes. */
+const char *store_find_same_selector(const struct store *store, const struct set_group *group);
 
 /* An object was seen: its fact replaces an older one. Kinds that are not kept are ignored. */
 void store_take(struct store *store, enum kube_resource resource, const cJSON *object, uint32_t mark,

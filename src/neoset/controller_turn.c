@@ -91,6 +91,7 @@ static void plan(struct controller *controller, struct set_group *group, struct 
     CLEANUP_FREE char *parked =
         gateway_parked_text(controller->gateway, KUBE_NEOSET, group->namespace, group->name);
     snapshot.parked = parked;
+    snapshot.same_selector = store_find_same_selector(controller->store, group);
     snapshot.journal_went_back = controller->went_back;
     snapshot.fresh = controller_is_fresh(controller, &why);
     snapshot.not_fresh = why;

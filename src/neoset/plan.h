@@ -47,6 +47,7 @@ struct neoset_snapshot {
     bool status_write_open;
     const char *parked; /* a step of this set that nobody can decide for now, in words; or NULL */
     bool journal_went_back;
+    const char *same_selector; /* the name of another set with this one's selector; NULL: none */
     const struct neoset_fact *set;
     /* Every pod of the set's namespace whose name is <set>-<ordinal>, whoever owns it; in any order. */
     const struct pod_fact *const *pods;

@@ -38,6 +38,16 @@ static void recreate(struct plan *plan, const struct slot *slot, const char *why
         plan_event(plan, step, false, "Recreating", slot, "%s is re-created: %s.", pod->name, why);
 }
 
+/* What a kubelet that does not report observedGeneration shows afterwards proves nothing for a container that
+ * has not run before. */
+static bool has_unknown_container(const struct pod_fact *pod)
+{
+    for (size_t i = 0; i < pod->container_count; i++)
+        if (!pod->containers[i].container_id || !pod->containers[i].image_id)
+            return true;
+    return false;
+}
+
 /* Why this pod cannot be patched, or NULL; the caller's. diff is made only when it can. */
 static char *why_recreate(const struct plan *plan, const struct slot *slot, struct template_diff *diff)
 {
@@ -48,6 +58,8 @@ static char *why_recreate(const struct plan *plan, const struct slot *slot, stru
                          slot->pod->revision ? slot->pod->revision : "(none)");
     if (!slot->proven && completion_is_old_kubelet(slot->pod))
         return xstrdup("its kubelet does not say which update it has seen, and one is unfinished");
+    if (completion_is_old_kubelet(slot->pod) && has_unknown_container(slot->pod))
+        return xstrdup("its kubelet does not say which update it has seen, and a container has not run yet");
     const struct refusal *refusal = neoset_memory_refusal(plan->at->memory, KUBE_POD, slot->pod->name);
     CLEANUP_FREE char *patch_of_target = xasprintf("update/%s", plan->target->name);
     if (refusal && refusal->http == 422 && str_equal(refusal->fingerprint, patch_of_target))

@@ -243,6 +243,33 @@ static void nothing_is_adopted_for_a_set_that_is_gone(void **state)
     }
 }
 
+static void two_sets_with_one_selector_say_so_and_do_not_fight(void **state)
+{
+    struct scene *scene = *state;
+    create_set(scene, 2, 1, "mysql:8.0");
+    start(scene);
+    wait_for(scene, "Idle", "mysql:8.0", 2, 60 * US_PER_S);
+    person(scene, "POST", SETS_PATH, "application/json",
+           "{\"apiVersion\":\"apps.neo.io/"
+           "v1alpha1\",\"kind\":\"NeoSet\",\"metadata\":{\"name\":\"other\"},\"spec\":{"
+           "\"replicas\":2,\"serviceName\":\"other\",\"selector\":{\"matchLabels\":{\"app\":\"mysql\"}},"
+           "\"template\":{\"metadata\":{\"labels\":{\"app\":\"mysql\"}},\"spec\":{\"containers\":[{\"name\":"
+           "\"m\","
+           "\"image\":\"mysql:8.0\"}]}}}}");
+    pass(scene, 60 * US_PER_S);
+    assert_true(set_condition_is(scene, "SelectorShared", "True"));
+    CLEANUP_JSON cJSON *other = get(scene, SETS_PATH, "other");
+    assert_int_equal(json_int64_or(json_get(other, "status"), "readyReplicas", -1), 2);
+    assert_true(set_has(scene, "Idle", "mysql:8.0", 2));
+    uint64_t before = kubesim_count(sim_server_kubesim(scene->server)).writes;
+    pass(scene, 120 * US_PER_S);
+    assert_int_equal(kubesim_count(sim_server_kubesim(scene->server)).writes, before);
+    person(scene, "DELETE", SETS_PATH "/other", NULL, NULL);
+    pass(scene, 60 * US_PER_S);
+    assert_true(set_condition_is(scene, "SelectorShared", "False"));
+    assert_nothing_is_open(scene);
+}
+
 /* --- claims --------------------------------------------------------------------------------------------- */
 
 static void create_set_with_claims(struct scene *scene, const char *when_deleted, const char *when_scaled)
@@ -346,6 +373,7 @@ int main(void)
         scene_test(pods_wait_for_their_revision_to_be_free),
         scene_test(pods_of_another_version_are_adopted_and_brought_to_the_target),
         scene_test(a_pod_whose_labels_stop_matching_is_released_and_not_deleted),
+        scene_test(two_sets_with_one_selector_say_so_and_do_not_fight),
         scene_test(nothing_is_adopted_for_a_set_that_is_gone),
         cmocka_unit_test(each_retention_policy_keeps_and_drops_what_it_says),
         scene_test(a_policy_that_changes_is_followed_and_costs_nothing_afterwards),
