@@ -359,6 +359,7 @@ void journal_commit(struct journal *journal)
 {
     if (batch_count(journal->pending) == 0 || journal->is_dead)
         return;
+    clock_look(journal);
     journal->wanted = true;
     if (!journal->wanted_since_us)
         journal->wanted_since_us = MAX(env_boot_us(journal->env), (int64_t)1);

@@ -61,6 +61,9 @@ struct journal {
     int64_t run;
     int64_t start_boot_us;
     int64_t start_at_us;
+    int64_t clock_ahead_us; /* of the wall's clock, to journal_mono_us() */
+    int64_t clock_seen_us;  /* journal_mono_us() when that was so */
+    int64_t clock_noted_us; /* of the newest note */
     struct loaded *loading; /* during journal_open() */
     char *found_nonce;
     int64_t epoch;
@@ -156,6 +159,13 @@ struct loaded { /* of the newest entry */
     int64_t at_us;
     int64_t mono_us;
 };
+/* clock.c */
+#define JOURNAL_NOTE_CLOCK_JUMP "clock-jump"
+/* Once the start entry is durable. */
+void clock_begin(struct journal *journal, const struct loaded *last);
+/* Before what is pending is committed: a note when the wall clock jumped. */
+void clock_look(struct journal *journal);
+
 int load_meta(struct journal *journal, struct error **err);
 int load_last(struct journal *journal, struct loaded *ret, struct error **err);
 int load_previous_nonce(struct journal *journal, int64_t run, struct error **err);

@@ -128,6 +128,8 @@ static int begin_run(struct journal *journal, struct error **err)
     if (result == 0)
         result = write_start(journal, &last, err);
     if (result == 0)
+        clock_begin(journal, &last);
+    if (result == 0)
         result = load_open(journal, err);
     if (result == 0)
         result = retention_resume(journal, err);

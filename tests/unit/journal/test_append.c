@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 #include <sys/stat.h>
@@ -499,6 +500,63 @@ static void many_runs_leave_a_history_without_gaps(void **state)
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
+static const char *clock_notes(struct journal_fixture *fixture)
+{
+    journal_fixture_settle(fixture);
+    return journal_fixture_sql(fixture->path,
+                               "SELECT coalesce(group_concat(reason, '|'), '') FROM entry WHERE "
+                               "kind = 'note' AND action = 'clock-jump'");
+}
+
+static void a_wall_clock_that_jumps_is_noted_where_it_jumped(void **state)
+{
+    struct journal_fixture *fixture = *state;
+    /* A clock that is being slewed: a second in an hour. */
+    for (int i = 0; i < 10; i++) {
+        env_sim_run_for(fixture->env, 3600 * US_PER_S);
+        env_sim_jump_wall(fixture->env, US_PER_S);
+        journal_fixture_note(fixture, "an hour later");
+        assert_string_equal(clock_notes(fixture), "");
+    }
+    env_sim_jump_wall(fixture->env, 3600 * US_PER_S);
+    journal_fixture_note(fixture, "summer");
+    assert_string_equal(
+        clock_notes(fixture),
+        "the wall clock jumped forward by 3600.0 s while the boot clock went on: times before and "
+        "after do not compare");
+    assert_string_equal(journal_fixture_sql(fixture->path,
+                                            "SELECT json_extract(detail, '$.jump_us') FROM entry "
+                                            "WHERE action = 'clock-jump'"),
+                        "3600000000");
+    journal_fixture_note(fixture, "once");
+    journal_fixture_settle(fixture);
+    /* A clock without rest: what it did is noted, but not each time. */
+    for (int i = 0; i < 100; i++) {
+        env_sim_jump_wall(fixture->env, i % 3 ? 7 * US_PER_S : -7 * US_PER_S);
+        journal_fixture_note(fixture, "restless");
+        journal_fixture_settle(fixture);
+        env_sim_run_for(fixture->env, US_PER_S);
+    }
+    int notes =
+        atoi(journal_fixture_sql(fixture->path, "SELECT count(*) FROM entry WHERE action = 'clock-jump'"));
+    assert_in_range(notes, 2, 12);
+}
+
+static void a_wall_clock_that_is_behind_the_run_before_is_noted(void **state)
+{
+    struct journal_fixture *fixture = *state;
+    journal_fixture_stop(fixture);
+    env_sim_jump_wall(fixture->env, 86400 * US_PER_S);
+    journal_fixture_open(fixture);
+    assert_string_equal(clock_notes(fixture), "");
+    journal_fixture_stop(fixture);
+    env_sim_jump_wall(fixture->env, -600 * US_PER_S);
+    journal_fixture_open(fixture);
+    assert_string_equal(clock_notes(fixture),
+                        "the wall clock jumped back by 600.0 s since the run before: times "
+                        "before and after do not compare");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -527,6 +585,8 @@ int main(void)
         TEST(the_epoch_never_falls_over_restarts),
         TEST(a_clean_restart_goes_on_with_the_same_identity_and_seq),
         TEST(many_runs_leave_a_history_without_gaps),
+        TEST(a_wall_clock_that_jumps_is_noted_where_it_jumped),
+        TEST(a_wall_clock_that_is_behind_the_run_before_is_noted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
