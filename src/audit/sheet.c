@@ -363,6 +363,11 @@ struct sheet *sheet_begin(struct out *out, const struct sheet_look *look, const 
     return sheet;
 }
 
+void sheet_set_name_prefix(struct sheet *sheet, const char *prefix)
+{
+    sheet->name_prefix = prefix;
+}
+
 bool sheet_row(struct sheet *sheet, const struct sheet_cell *cells)
 {
     struct buf *text = &sheet->out->text;
@@ -386,6 +391,7 @@ bool sheet_row(struct sheet *sheet, const struct sheet_cell *cells)
         add_yaml_row(text, sheet, cells);
         break;
     case SHEET_NAME:
+        buf_add_text(text, sheet->name_prefix ? sheet->name_prefix : "");
         sheet_add_shown(text, sheet, &sheet->columns[0], &cells[0]);
         buf_add_char(text, '\n');
         break;

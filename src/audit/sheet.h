@@ -83,6 +83,8 @@ struct sheet;
 /* columns must outlive the sheet. */
 struct sheet *sheet_begin(struct out *out, const struct sheet_look *look, const struct sheet_column *columns,
                           size_t count);
+/* What stands before each name of SHEET_NAME, as kubectl shows it: "pod/". It must outlive the sheet. */
+void sheet_set_name_prefix(struct sheet *sheet, const char *prefix);
 /* cells[count], borrowed for the call. False: stop, nobody reads any more. */
 bool sheet_row(struct sheet *sheet, const struct sheet_cell *cells);
 /* A line between the rows of a table, in its tone; nothing in the other formats. */

@@ -14,6 +14,7 @@ struct sheet {
     const struct sheet_column *columns;
     size_t count;
     int64_t rows;
+    const char *name_prefix;   /* NULL: none */
     struct sheet_table *table; /* of SHEET_TABLE and SHEET_WIDE */
     int64_t day;               /* of day_text: midnight in seconds since 1970 */
     char day_text[12];         /* "2026-11-30T" */

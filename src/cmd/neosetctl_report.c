@@ -161,6 +161,7 @@ int64_t ctl_report_sets(struct out *out, const struct sheet_look *look, const cJ
     if (!has_namespaces)
         columns[SET_NAMESPACE].where = IN_DATA;
     struct sheet *sheet = sheet_begin(out, look, columns, SET_COLUMNS);
+    sheet_set_name_prefix(sheet, "neoset.apps.neo.io/");
     const cJSON *object = NULL;
     cJSON_ArrayForEach (object, objects) {
         struct set_view set;
@@ -191,6 +192,7 @@ enum {
     REVISION_IS,
     REVISION_PODS,
     REVISION_AGE,
+    REVISION_CREATED,
     REVISION_COLUMNS
 };
 
@@ -201,12 +203,17 @@ static const struct sheet_column revision_columns[REVISION_COLUMNS] = {
     [REVISION_IS] = {"is", "IS", SHEET_TEXT, IN_ALL, 4, false},
     [REVISION_PODS] = {"pods", "PODS", SHEET_NUMBER, IN_ALL, 5, false},
     [REVISION_AGE] = {"age_s", "AGE", SHEET_DURATION, IN_ALL, 6, false},
+    [REVISION_CREATED] = {"created", "CREATED", SHEET_TIME, IN_WIDE | IN_DATA, 7, false},
 };
 
 void ctl_report_history(struct out *out, const struct sheet_look *look, const struct set_view *set,
                         const struct revision_views *revisions, int64_t now_us)
 {
-    struct sheet *sheet = sheet_begin(out, look, revision_columns, REVISION_COLUMNS);
+    /* The name is the name, also where the number stands first. */
+    bool is_names = look->format == SHEET_NAME;
+    size_t first = is_names ? REVISION_NAME : 0;
+    struct sheet *sheet = sheet_begin(out, look, revision_columns + first, REVISION_COLUMNS - first);
+    sheet_set_name_prefix(sheet, "controllerrevision.apps/");
     for (size_t i = 0; i < revisions->count; i++) {
         const struct revision_view *revision = &revisions->items[i];
         bool is_stable = str_equal(revision->name, set->stable_revision);
@@ -219,8 +226,9 @@ void ctl_report_history(struct out *out, const struct sheet_look *look, const st
             [REVISION_PODS] = cell_number(revision->pods),
             [REVISION_AGE] =
                 revision->created_us < 0 ? cell_null() : cell_number(MAX(now_us - revision->created_us, 0)),
+            [REVISION_CREATED] = revision->created_us < 0 ? cell_null() : cell_number(revision->created_us),
         };
-        if (!sheet_row(sheet, cells))
+        if (!sheet_row(sheet, cells + first))
             break;
     }
     sheet_end(sheet);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/neosetctl_server.h"
 #include "base/time_text.h"
+#include "kube/discovery.h"
 #include "kube/object.h"
 
 enum { PAGES_MAX = 10000, NAMES_SHOWN_MAX = 20 };
@@ -56,7 +57,7 @@ struct question {
 static bool is_unknown_resource(const struct kube_answer *answer)
 {
     const char *name = json_path_str(answer->body, "details", "name", NULL);
-    return answer->http == 404 && !(name && *name);
+    return !answer->stranger && answer->http == 404 && !(name && *name);
 }
 
 static void answered(void *context, const struct kube_answer *answer)
@@ -92,12 +93,67 @@ int ctl_get(struct ctl_server *server, const char *path, const char *what, cJSON
     return 0;
 }
 
+/* --- a resource that the server does not know --- */
+
+static void discovered(void *context, enum kube_served served, const char *sentence)
+{
+    struct question *question = context;
+    question->is_answered = true;
+    if (served == KUBE_NOT_SERVED)
+        question->result = error_set(&question->err, ERROR_UNSUPPORTED, "%s", sentence);
+    env_stop(question->env);
+}
+
+/* A 404 of the collection is only a hint: whether the definition is missing, the server says itself. Takes
+ * own over; it stays the error where the server says otherwise. */
+static int explain_unknown(struct ctl_server *server, struct error *own, struct error **err)
+{
+    struct question question = {.env = server->env};
+    struct kube_discovery *discovery =
+        kube_discover(server->client, KUBE_NEOSET, server->timeout_us, discovered, &question);
+    ENSURE(discovery);
+    while (!question.is_answered)
+        env_run(server->env);
+    struct error *said = question.result < 0 ? question.err : own;
+    if (said != own)
+        error_free(own);
+    if (err)
+        *err = said;
+    else
+        error_free(said);
+    return -ERROR_UNSUPPORTED;
+}
+
 /* Moves the page's items behind those of all. */
 static void take_items(cJSON *page, cJSON *all)
 {
     cJSON *items = json_get(page, "items");
     while (items && items->child)
         json_append_item(all, cJSON_DetachItemViaPointer(items, items->child));
+}
+
+static int read_page(struct ctl_server *server, enum kube_resource resource, const char *path,
+                     const char *what, cJSON **ret, struct error **err)
+{
+    struct error *own = NULL;
+    CLEANUP_JSON cJSON *page = NULL;
+    int r = ctl_get(server, path, what, &page, &own);
+    if (r == -ERROR_UNSUPPORTED && resource == KUBE_NEOSET)
+        return explain_unknown(server, own, err);
+    if (r < 0) {
+        if (err)
+            *err = own;
+        else
+            error_free(own);
+        return r;
+    }
+    if (!cJSON_IsArray(json_get(page, "items")))
+        return error_set(err, ERROR_INVALID,
+                         "%s: the answer is no list, so it is hardly an API server's; check `server` in the "
+                         "kubeconfig",
+                         what);
+    *ret = STEAL(page);
+    return 0;
 }
 
 int ctl_list(struct ctl_server *server, enum kube_resource resource, const char *namespace,
@@ -113,7 +169,7 @@ int ctl_list(struct ctl_server *server, enum kube_resource resource, const char 
         if (*next)
             kube_path_add_query(&path, "continue", next);
         CLEANUP_JSON cJSON *page = NULL;
-        int r = ctl_get(server, path, what, &page, err);
+        int r = read_page(server, resource, path, what, &page, err);
         if (r < 0)
             return r;
         take_items(page, all);
@@ -179,6 +235,8 @@ int ctl_get_set(struct ctl_server *server, const char *name, cJSON **ret, struct
     int r = ctl_get(server, path, what, ret, &own);
     if (r == 0)
         return 0;
+    if (r == -ERROR_UNSUPPORTED)
+        return explain_unknown(server, STEAL(own), err);
     if (r == -ERROR_NOT_FOUND)
         return no_such_set(server, name, err);
     if (err)

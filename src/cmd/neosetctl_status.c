@@ -157,6 +157,7 @@ static void add_pods(struct out *out, const struct sheet_look *look, const struc
                      const struct pod_views *pods)
 {
     struct sheet *sheet = sheet_begin(out, look, pod_columns, POD_COLUMNS);
+    sheet_set_name_prefix(sheet, "pod/");
     bool has_marks = pods->count > 0 && !set->is_deleting;
     if (has_marks && set->fence >= set->wanted)
         add_rule(sheet, set, set->fence);

@@ -31,8 +31,8 @@ struct set_view {
     const cJSON *conditions; /* array or NULL */
     bool is_rolling;         /* target and stable differ, or it is on its way back to stable */
     bool is_way_back;
-    const char *waited_for;  /* status.currentUpdatePod, "" when there is none */
-    int64_t patience_us;     /* inPlaceUpdateStrategy.readinessTimeoutSeconds */
+    const char *waited_for; /* status.currentUpdatePod, "" when there is none */
+    int64_t patience_us;    /* inPlaceUpdateStrategy.readinessTimeoutSeconds */
 };
 void set_view_make(const cJSON *object, struct set_view *ret);
 /* As a labelSelector query, the caller's; NULL when the set's selector cannot be read. */

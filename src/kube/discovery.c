@@ -6,19 +6,8 @@ struct kube_discovery {
     struct kube_call *call;
     enum kube_resource resource;
     kube_discover_done *discovered;
-    kube_server_version_done *versioned;
     void *context;
 };
-
-static struct kube_discovery *start(struct kube_client *client, const char *path, int64_t timeout_us,
-                                    kube_done *done, void *context)
-{
-    struct kube_discovery *discovery = xcalloc(1, sizeof(*discovery));
-    discovery->client = client;
-    discovery->context = context;
-    discovery->call = kube_get(client, path, timeout_us, done, discovery);
-    return discovery;
-}
 
 /* An APIResourceList names the resource. */
 static bool is_listed(const cJSON *list, const char *plural)
@@ -34,7 +23,7 @@ static enum kube_served read_served(const struct kube_answer *answer, enum kube_
 {
     if (answer->outcome == KUBE_OK)
         return is_listed(answer->body, kube_resource_info(resource)->plural) ? KUBE_SERVED : KUBE_NOT_SERVED;
-    return answer->http == 404 ? KUBE_NOT_SERVED : KUBE_SERVED_UNKNOWN;
+    return answer->http == 404 && !answer->stranger ? KUBE_NOT_SERVED : KUBE_SERVED_UNKNOWN;
 }
 
 static void on_discovered(void *context, const struct kube_answer *answer)
@@ -51,7 +40,8 @@ static void on_discovered(void *context, const struct kube_answer *answer)
         CLEANUP_FREE char *what = xasprintf("cannot ask the server for its resources of %s", version);
         sentence = kube_answer_sentence(answer, what);
     } else if (served == KUBE_NOT_SERVED && resource == KUBE_NEOSET) {
-        sentence = xstrdup("the NeoSet definition is not installed: kubectl apply -f deploy/crd.yaml");
+        sentence =
+            xasprintf("the server does not know neosets (%s): kubectl apply -f deploy/crd.yaml", version);
     } else if (served == KUBE_NOT_SERVED) {
         sentence = xasprintf("the server has no %s (%s)", kube_resource_info(resource)->plural, version);
     }
@@ -63,33 +53,12 @@ struct kube_discovery *kube_discover(struct kube_client *client, enum kube_resou
 {
     PRE(client && done);
     CLEANUP_FREE char *path = kube_resource_root(resource);
-    struct kube_discovery *discovery = start(client, path, timeout_us, on_discovered, context);
+    struct kube_discovery *discovery = xcalloc(1, sizeof(*discovery));
+    discovery->client = client;
     discovery->resource = resource;
     discovery->discovered = done;
-    return discovery;
-}
-
-static void on_versioned(void *context, const struct kube_answer *answer)
-{
-    struct kube_discovery *discovery = context;
-    kube_server_version_done *done = discovery->versioned;
-    void *done_context = discovery->context;
-    free(discovery);
-    const char *version = answer->outcome == KUBE_OK ? json_str(answer->body, "gitVersion") : NULL;
-    CLEANUP_FREE char *sentence = NULL;
-    if (!version)
-        sentence = answer->outcome == KUBE_OK
-                       ? xstrdup("the server does not say its version: no Kubernetes?")
-                       : kube_answer_sentence(answer, "cannot ask for the server's version");
-    done(done_context, version, sentence);
-}
-
-struct kube_discovery *kube_server_version(struct kube_client *client, int64_t timeout_us,
-                                           kube_server_version_done *done, void *context)
-{
-    PRE(client && done);
-    struct kube_discovery *discovery = start(client, "/version", timeout_us, on_versioned, context);
-    discovery->versioned = done;
+    discovery->context = context;
+    discovery->call = kube_get(client, path, timeout_us, on_discovered, discovery);
     return discovery;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Does this server have a resource, and which version is it? Asks once and remembers nothing. Never writes.
+ * Does this server have a resource? Asks once and remembers nothing. Never writes.
  */
 #pragma once
 
@@ -19,11 +19,6 @@ struct kube_discovery;
 typedef void kube_discover_done(void *context, enum kube_served served, const char *sentence);
 struct kube_discovery *kube_discover(struct kube_client *client, enum kube_resource resource,
                                      int64_t timeout_us, kube_discover_done *done, void *context);
-
-/* version: "v1.36.3", or NULL when the server did not say; sentence says why then. */
-typedef void kube_server_version_done(void *context, const char *version, const char *sentence);
-struct kube_discovery *kube_server_version(struct kube_client *client, int64_t timeout_us,
-                                           kube_server_version_done *done, void *context);
 
 /* done is not called any more. Sets *discovery to NULL; NULL is fine. Owners cancel before the client is
  * freed, and set their handle to NULL in done. */

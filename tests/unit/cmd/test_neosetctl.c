@@ -241,7 +241,7 @@ static void shows_what_is_there(void **state)
     expect_run(stage, "get", 0, "mysql", NULL);
     assert_null(strstr(stage->run.output, "clickhouse"));
     expect_run(stage, "get -A", 0, "clickhouse", NULL);
-    expect_run(stage, "get clickhouse -n other -o name", 0, "clickhouse\n", NULL);
+    expect_run(stage, "get clickhouse -n other -o name", 0, "neoset.apps.neo.io/clickhouse\n", NULL);
     expect_run(stage, "get mysql -o json", 0, "\"wanted\":2", NULL);
     expect_run(stage, "status mysql", 0, "missing: to be created", NULL);
     expect_run(stage, "why mysql", 0, "is neoset-controller running?", NULL);
@@ -279,8 +279,11 @@ static void a_missing_definition_and_missing_permissions_are_told(void **state)
 {
     struct stage *stage = *state;
     start_server(stage, NULL, false);
-    expect_run(stage, "get", 1, NULL, "is its definition installed?");
-    expect_run(stage, "pause mysql", 1, NULL, "is its definition installed?");
+    expect_run(stage, "get", 1, NULL,
+               "the server does not know neosets (apps.neo.io/v1alpha1): kubectl apply -f deploy/crd.yaml");
+    expect_run(stage, "status mysql", 1, NULL, "the server does not know neosets");
+    expect_run(stage, "undo mysql", 1, NULL, "the server does not know neosets");
+    expect_run(stage, "pause mysql", 1, NULL, "the server does not know neosets");
     stop_server(stage);
     start_server(stage, "403,verb=list,resource=neosets,times=0;403,verb=patch,resource=neosets,times=0",
                  true);
@@ -288,6 +291,60 @@ static void a_missing_definition_and_missing_permissions_are_told(void **state)
     expect_run(stage, "get", 1, NULL, "403");
     expect_run(stage, "pause mysql", 2, NULL, "kubectl auth can-i patch neosets.apps.neo.io");
     expect_journaled(stage, "\"patch\" \"rejected\" 1\n");
+}
+
+/* One answer to every request, HTTP head and all. */
+static pid_t serve_always(struct stage *stage, const char *answer)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t length = sizeof address;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, length), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &length), 0);
+    FILE *file = fopen(stage->kubeconfig, "we");
+    assert_non_null(file);
+    fprintf(
+        file,
+        "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: 'http://127.0.0.1:%d'}}]\n"
+        "contexts: [{name: c, context: {cluster: c, user: u}}]\ncurrent-context: c\nusers: [{name: u, user: "
+        "{}}]\n",
+        ntohs(address.sin_port));
+    fclose(file);
+    pid_t pid = fork();
+    for (; pid == 0;) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        int connection = accept(fd, NULL, NULL);
+        char request[8192];
+        if (read(connection, request, sizeof request) > 0)
+            (void)!write(connection, answer, strlen(answer));
+        close(connection);
+    }
+    close(fd);
+    return pid;
+}
+
+static void a_server_that_is_no_api_server_is_told_from_one(void **state)
+{
+    static const struct {
+        const char *answer, *errors;
+    } table[] = {
+        {"HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n<html></html>", "the answer is a web page"},
+        {"HTTP/1.1 404 Not Found\r\nContent-Length: 13\r\n\r\n<html></html>", "the answer is a web page"},
+        {"HTTP/1.1 302 Found\r\nLocation: http://x/\r\nContent-Length: 0\r\n\r\n", "redirect"},
+        {"HTTP/1.1 400 Bad Request\r\nContent-Length: 48\r\n\r\nClient sent an HTTP request to an HTTPS "
+         "server.\n",
+         "write https:// instead of http://"},
+        {"HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n{\"hello\": \"a\"}", "the answer is no list"},
+    };
+    struct stage *stage = *state;
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        stage->server = serve_always(stage, table[i].answer);
+        expect_run(stage, "get", 1, "", table[i].errors);
+        assert_non_null(strstr(stage->run.errors, "kubeconfig"));
+        stop_server(stage);
+    }
 }
 
 static void kubectl_finds_it_as_a_plugin(void **state)
@@ -641,6 +698,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(errors_name_the_thing_and_the_way_out, setup, teardown),
         cmocka_unit_test_setup_teardown(a_missing_definition_and_missing_permissions_are_told, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(a_server_that_is_no_api_server_is_told_from_one, setup, teardown),
         cmocka_unit_test_setup_teardown(kubectl_finds_it_as_a_plugin, setup, teardown),
         cmocka_unit_test_setup_teardown(pauses_and_resumes_and_journals_it_first, setup, teardown),
         cmocka_unit_test_setup_teardown(survives_what_happens_to_a_write, setup, teardown),

@@ -279,7 +279,7 @@ static void reports_are_as_agreed(void **state)
     static const struct {
         const char *name;
         enum sheet_format format;
-    } formats[] = {{"table", SHEET_TABLE}, {"json", SHEET_JSON}, {"csv", SHEET_CSV}};
+    } formats[] = {{"table", SHEET_TABLE}, {"json", SHEET_JSON}, {"csv", SHEET_CSV}, {"name", SHEET_NAME}};
     for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
         struct sheet_look look = {.format = formats[i].format, .columns = 100};
         CLEANUP_FREE char *get = xasprintf("get.%s", formats[i].name);

@@ -274,6 +274,7 @@ static void discovery_tells_a_missing_definition(void **state)
          "deploy/crd.yaml"},
         {KUBE_NEOSET, 404, "404 page not found", KUBE_NOT_SERVED, "deploy/crd.yaml"},
         {KUBE_LEASE, 404, "404 page not found", KUBE_NOT_SERVED, "leases (coordination.k8s.io/v1)"},
+        {KUBE_NEOSET, 404, "<html>", KUBE_SERVED_UNKNOWN, "a web page"},
         {KUBE_NEOSET, 503, "", KUBE_SERVED_UNKNOWN, "cannot ask"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -295,35 +296,6 @@ static void discovery_tells_a_missing_definition(void **state)
     kube_client_free(client);
 }
 
-static void on_version(void *context, const char *version, const char *sentence)
-{
-    struct discovered *seen = context;
-    seen->count++;
-    snprintf(seen->text, sizeof(seen->text), "%s", version ? version : sentence);
-}
-
-static void the_servers_version_is_asked_for(void **state)
-{
-    struct model *model = *state;
-    struct kube_client *client = kube_client_make(model->env, kube_config_of_url("http://api"));
-    static const struct {
-        int http;
-        const char *body;
-        const char *holds;
-    } cases[] = {{200, "{\"gitVersion\":\"v1.36.3\"}", "v1.36.3"},
-                 {200, "{}", "no Kubernetes?"},
-                 {403, STATUS(403, "Forbidden"), "403 Forbidden"}};
-    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct discovered seen = {0};
-        kube_server_version(client, US_PER_S, on_version, &seen);
-        struct env_sim_call *call = model_next(model);
-        assert_string_equal(call->path, "/version");
-        model_answer(model, call, cases[i].http, cases[i].body);
-        assert_non_null(strstr(seen.text, cases[i].holds));
-    }
-    kube_client_free(client);
-}
-
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, make, unmake)
@@ -338,7 +310,6 @@ int main(void)
         TEST(the_client_may_be_freed_in_done),
         TEST(back_off_grows_with_jitter_and_never_falls_below_retry_after),
         TEST(discovery_tells_a_missing_definition),
-        TEST(the_servers_version_is_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
