@@ -44,6 +44,10 @@ void audit_say(const struct audit *audit, const char *format, ...) __attribute__
 int64_t audit_wait_spent_us(const struct audit *audit, const struct audit_journal *journal,
                             const struct journal_wait_record *wait);
 
+/* "5 -> 6"; "5, unchanged" of an operation that was begun for what was so already; "" when it names neither.
+ * The caller's, not escaped. */
+char *audit_change_text(const struct journal_operation_record *operation);
+
 /* What to show; zero and NULL mean any. Strings are borrowed. */
 struct audit_filter {
     const char *object; /* --for KIND/NAME, the kind in the journal's spelling: "NeoSet" */

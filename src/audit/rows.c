@@ -202,6 +202,21 @@ static const struct sheet_column operation_columns[OP_COLUMNS] = {
     /* An open operation is as old as it is. */
     [OP_TOOK] = COLUMN("took", "TOOK", SHEET_DURATION, IN_TABLES, 10, false),
 };
+static bool is_unchanged(const struct journal_operation_record *operation)
+{
+    return *operation->go_to && str_equal(operation->come_from, operation->go_to);
+}
+
+char *audit_change_text(const struct journal_operation_record *operation)
+{
+    if (is_unchanged(operation))
+        return xasprintf("%s, unchanged", operation->go_to);
+    if (!*operation->come_from && !*operation->go_to)
+        return xstrdup("");
+    return xasprintf("%s -> %s", *operation->come_from ? operation->come_from : "-",
+                     *operation->go_to ? operation->go_to : "-");
+}
+
 const struct audit_sheet audit_operation_sheet = {operation_columns, OP_COLUMNS};
 
 void audit_row_of_operation(const struct audit *audit, const struct audit_journal *journal,
@@ -219,7 +234,9 @@ void audit_row_of_operation(const struct audit *audit, const struct audit_journa
     cells[OP_NAMESPACE] = cell_text(operation->namespace);
     cells[OP_NAME] = cell_text(operation->name);
     cells[OP_FROM] = cell_text(operation->come_from);
-    cells[OP_TO] = cell_text(operation->go_to);
+    bool is_for_people = audit->look.format == SHEET_TABLE || audit->look.format == SHEET_WIDE;
+    bool says_unchanged = is_for_people && is_unchanged(operation);
+    cells[OP_TO] = cell_text(says_unchanged ? "unchanged" : operation->go_to);
     cells[OP_OUTCOME] = cell_with_tone(cell_text(outcome), audit_tone_of(operation->outcome));
     cells[OP_DURATION] = is_open ? cell_null() : cell_number(operation->ended_us - operation->begun_us);
     cells[OP_STEPS] = cell_number(operation->steps);

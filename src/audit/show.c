@@ -79,7 +79,8 @@ static void add_header(const struct story *story)
     escape_plain(out, title);
     buf_add_text(out, story->audit->look.has_color ? "\x1b[0m\n" : "\n");
     add_field(out, "from", "%s", operation->come_from);
-    add_field(out, "to", "%s", operation->go_to);
+    bool is_unchanged = *operation->go_to && str_equal(operation->come_from, operation->go_to);
+    add_field(out, "to", "%s", is_unchanged ? "unchanged" : operation->go_to);
     sheet_format_time(&story->audit->look, operation->begun_us, at);
     add_field(out, "begun", "%s", at);
     if (operation->ended_us) {

@@ -229,12 +229,10 @@ static void add_title(const struct picture *picture)
     audit_id_text(story->audit, story->journal, operation->id, &id);
     duration_format(story->end_us - story->begin_us, took);
     sheet_format_time(&story->audit->look, operation->begun_us, at);
-    CLEANUP_FREE char *change = *operation->come_from || *operation->go_to
-                                    ? xasprintf(", %s -> %s", operation->come_from, operation->go_to)
-                                    : xstrdup("");
-    CLEANUP_FREE char *title =
-        xasprintf("Operation %s: %s of %s/%s%s%s%s", id.text, operation->kind, operation->object,
-                  operation->name, *operation->namespace ? " in " : "", operation->namespace, change);
+    CLEANUP_FREE char *change = audit_change_text(operation);
+    CLEANUP_FREE char *title = xasprintf(
+        "Operation %s: %s of %s/%s%s%s%s%s", id.text, operation->kind, operation->object, operation->name,
+        *operation->namespace ? " in " : "", operation->namespace, *change ? ", " : "", change);
     buf_add_text(picture->out, story->audit->look.has_color ? "\x1b[1m" : "");
     escape_plain(picture->out, title);
     buf_add_text(picture->out, story->audit->look.has_color ? "\x1b[0m\n" : "\n");

@@ -121,9 +121,9 @@ static bool note_open_operation(void *context, const struct journal_operation_re
     search->operations[search->count++] = operation->id;
     char age[TIME_TEXT_SIZE];
     duration_format(MAX(search->audit->now_us - operation->begun_us, 0), age);
-    find(search->findings, "journal", "operation %" PRId64 ", %s %s -> %s, is open for %s", operation->id,
-         operation->kind, *operation->come_from ? operation->come_from : "-",
-         *operation->go_to ? operation->go_to : "-", age);
+    CLEANUP_FREE char *change = audit_change_text(operation);
+    find(search->findings, "journal", "operation %" PRId64 ", %s%s%s, is open for %s", operation->id,
+         operation->kind, *change ? " " : "", change, age);
     return true;
 }
 

@@ -140,6 +140,35 @@ static void local_times_carry_their_offset(void **state)
     assert_string_equal(text, "2026-11-30T08:00:00.123456Z");
 }
 
+/* The journal of an older program may hold such operations, open for ever. */
+static void an_operation_that_changes_nothing_says_so(void **state)
+{
+    struct history *history = *state;
+    journal_fixture_open(&history->fixture);
+    int64_t scale = history_begin(history, "scale", "mysql", "{\"from\":\"5\",\"to\":\"5\"}");
+    CLEANUP_FREE char *id = xasprintf("%lld", (long long)scale);
+    history_pass(history, US_PER_S);
+    journal_fixture_crash(&history->fixture);
+    audit_close(&history->audit);
+    const char *path = history->fixture.path;
+    assert_int_equal(audit_open(&history->audit, &path, 1, NULL), 0);
+    struct audit_filter filter = {.kind = "scale", .name = "mysql", .object = "NeoSet"};
+    history->audit.look.format = SHEET_TABLE;
+    assert_int_equal(audit_list(&history->audit, &filter, NULL), 0);
+    CLEANUP_FREE char *list = history_take(history);
+    assert_non_null(strstr(list, "scale  5     unchanged  open"));
+    assert_int_equal(audit_timeline(&history->audit, id, &filter, NULL), 0);
+    CLEANUP_FREE char *timeline = history_take(history);
+    assert_non_null(strstr(timeline, "scale of NeoSet/mysql in prod, 5, unchanged\n"));
+    assert_int_equal(audit_show(&history->audit, id, NULL), 0);
+    CLEANUP_FREE char *shown = history_take(history);
+    assert_non_null(strstr(shown, "unchanged\n"));
+    history->audit.look.format = SHEET_CSV;
+    assert_int_equal(audit_list(&history->audit, &filter, NULL), 0);
+    CLEANUP_FREE char *data = history_take(history);
+    assert_non_null(strstr(data, "\"5\",\"5\""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -148,6 +177,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(in_a_file_nothing_is_truncated, setup, teardown),
         cmocka_unit_test_setup_teardown(every_row_of_json_is_json, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_operation_that_changes_nothing_says_so, setup, teardown),
         cmocka_unit_test(local_times_carry_their_offset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
