@@ -76,7 +76,7 @@ void gateway_recover(struct gateway *gateway, bool went_back, env_callback *done
  * be under way. */
 void gateway_hold_horizon(struct gateway *gateway);
 /* Tells the gateway of a step key seen on an object. A key of a step of this journal that was closed as
- * anything but applied gets its `late` entry, once. */
+ * anything but applied, by this run or one before, gets its `late` entry, once. */
 void gateway_observe_key(struct gateway *gateway, const char *key);
 /* Ends an operation with an outcome ("completed", "failed", "superseded", "cancelled"); nothing when none is
  * open. Put off while a step of it is open. */

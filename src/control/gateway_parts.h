@@ -99,7 +99,25 @@ struct closed_key {
     int64_t operation;
     UT_hash_handle hh; /* in order of insertion */
 };
-enum { CLOSED_KEYS_MAX = 4096 };
+enum {
+    CLOSED_KEYS_MAX = 4096,
+    /* Keys of ended runs that were asked about: each is asked about once, while its place is its own. */
+    ASKED_PLACES = 16384,
+    QUESTIONS_MAX = 16384,
+    LATE_NEWEST = 256,
+};
+
+/* What late.c asks the journal. */
+struct late {
+    bool forgot;                    /* a key of this run: the table does not know them all any more */
+    uint64_t *asked;                /* ASKED_PLACES of them, or NULL */
+    struct journal_look *questions; /* not asked yet, the newest last; or NULL */
+    size_t count;
+    size_t room;
+    bool asking;
+    int64_t newest[LATE_NEWEST]; /* steps whose `late` entry was appended last, round about */
+    size_t newest_at;
+};
 
 struct pending_end {
     int64_t operation;
@@ -114,6 +132,7 @@ struct gateway {
     struct flight *by_object;
     struct workload *workloads;
     struct closed_key *closed_keys;
+    struct late late;
     struct pending_end *pending_ends;
     int under_way;        /* flights between intent and answer */
     int64_t made_boot_us; /* no attempt of an ended run left after this */

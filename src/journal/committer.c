@@ -332,6 +332,7 @@ static void give_commit(struct journal *journal)
         return;
     }
     journal->retention.commits_since_slice++;
+    journal->look_job.commits_since++;
     journal->commit_job = (struct commit_job){.store = journal->store, .batch = journal->flight};
     hand_give(journal->hand, run_commit, on_committed, journal);
 }
@@ -349,6 +350,8 @@ void committer_pump(struct journal *journal)
         journal->probe_job = (struct probe_job){.store = journal->store};
         hand_give(journal->hand, run_probe, on_probed, journal);
     } else if (retention_pump(journal, commits)) {
+        return;
+    } else if (look_pump(journal, commits && !journal->retry)) {
         return;
     } else if (commits && !journal->retry) {
         give_commit(journal);

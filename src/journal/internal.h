@@ -45,6 +45,16 @@ struct probe_job {
     bool has_ballast;
 };
 
+struct look_job {
+    enum { LOOK_RESTS, LOOK_WANTED, LOOK_RUNS } state;
+    struct store *store;
+    struct journal_look looks[JOURNAL_LOOKS_MAX];
+    size_t count;
+    int commits_since;
+    journal_look_done *done; /* NULL: nobody asks any more */
+    void *context;
+};
+
 struct loaded;
 
 struct journal {
@@ -89,6 +99,7 @@ struct journal {
     struct commit_job commit_job;
     struct checkpoint_job checkpoint_job;
     struct probe_job probe_job;
+    struct look_job look_job;
     struct retention retention;
     int retries;
     int64_t durable_seq;
@@ -159,6 +170,9 @@ struct loaded { /* of the newest entry */
     int64_t at_us;
     int64_t mono_us;
 };
+/* look.c: gives the worker a look that is wanted; busy: a commit waits. false: it had nothing to give. */
+bool look_pump(struct journal *journal, bool busy);
+
 /* clock.c */
 #define JOURNAL_NOTE_CLOCK_JUMP "clock-jump"
 /* Once the start entry is durable. */

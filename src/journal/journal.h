@@ -154,6 +154,29 @@ char *journal_step_body(struct journal *journal, int64_t step, size_t *ret_lengt
  * false also when the salt is gone. */
 bool journal_step_has_body(struct journal *journal, int64_t step, const void *bytes, size_t length);
 
+/* How a step ended, looked up by its key <nonce>-<step>. */
+enum journal_fate {
+    JOURNAL_FATE_UNKNOWN, /* no step of this journal, or open, or pruned */
+    JOURNAL_FATE_APPLIED,
+    JOURNAL_FATE_CLOSED, /* as anything else */
+    JOURNAL_FATE_LATE,   /* so too, and its key turned up since */
+};
+struct journal_look {
+    uint64_t nonce;
+    int64_t step;
+    int64_t operation; /* found, when CLOSED or LATE */
+    enum journal_fate fate;
+};
+enum { JOURNAL_LOOKS_MAX = 64 };
+typedef void journal_look_done(void *context, const struct journal_look *looks, size_t count);
+/* Looks up at most JOURNAL_LOOKS_MAX steps, of ended runs too, on the worker between commits: what is not
+ * durable yet is not found. done is called on the loop; looks are valid during it. false: one is under way.
+ */
+bool journal_look(struct journal *journal, const struct journal_look *looks, size_t count,
+                  journal_look_done *done, void *context);
+/* done is not called for this context any more: its owner goes away. */
+void journal_look_forget(struct journal *journal, const void *context);
+
 /* Waits, as budgets (journal.md, "Waiting is journaled too"). A wait is known by object and action; begin is
  * idempotent while it is open. Time spent is summed on the boot clock inside a run; across runs the gap
  * counts as wall time, never negative, not while held. */

@@ -41,6 +41,14 @@
     X(WAIT_CLOSE, "DELETE FROM open_wait WHERE wait = ?1")                                                   \
     X(WAITS_NEW_RUN, "UPDATE open_wait SET spent_us = spent_us + (?1 - since_us) + ?2, since_us = 0"         \
                      " WHERE since_us IS NOT NULL")                                                          \
+    X(LOOK_OUTCOME,                                                                                          \
+      "SELECT kind = 'applied' FROM entry WHERE step = ?1 AND (kind = 'applied' OR kind = 'rejected'"        \
+      " OR kind = 'overtaken' OR kind = 'not_sent' OR kind = 'absent')")                                     \
+    X(LOOK_INTENT, "SELECT operation, run FROM entry WHERE seq = ?1 AND kind = 'intent'")                    \
+    X(LOOK_NONCE,                                                                                            \
+      "SELECT detail FROM entry WHERE (seq = ?1 AND kind = 'start') OR (seq = (SELECT pruned_seq + 1"        \
+      " FROM meta) AND run = ?1 AND kind = 'checkpoint')")                                                   \
+    X(LOOK_LATE, "SELECT 1 FROM entry WHERE operation = ?1 AND step = ?2 AND kind = 'late'")                 \
     X(META_PRUNED, "UPDATE meta SET pruned_seq = ?1, pruned_hash = ?2")                                      \
     X(PRUNE_BODIES,                                                                                          \
       "DELETE FROM body WHERE step IN (SELECT step FROM body WHERE step <= ?1 ORDER BY step LIMIT ?2)")      \

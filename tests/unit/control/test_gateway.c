@@ -584,6 +584,87 @@ static void a_closed_step_that_turns_up_is_journaled_as_late_once(void **state)
     assert_history(scene, "begin intent absent late");
 }
 
+/* A step that is closed as kind; its key. */
+static void close_step(struct scene *scene, const char *pod, int status, const char *body, char *key,
+                       size_t size)
+{
+    assert_int_equal(scene_submit(scene, scene_create(pod, "a")), 0);
+    struct env_sim_call *call = scene_expect(scene, "POST", NULL);
+    snprintf(key, size, "%s", key_of_call(call));
+    scene_answer(scene, call, status, body);
+}
+
+/* journal.md, In doubt, rule 6: whichever run closed it. */
+static void a_step_that_an_ended_run_closed_is_late_too(void **state)
+{
+    struct scene *scene = *state;
+    char rejected[128], applied[128], stranger[128];
+    close_step(scene, "mysql-4", 403, STATUS_OF(403, "Forbidden"), rejected, sizeof(rejected));
+    close_step(scene, "mysql-5", 201, OBJECT("Pod", "db", "mysql-5", "u5"), applied, sizeof(applied));
+    snprintf(stranger, sizeof(stranger), "0123456789abcdef%s", strchr(rejected, '-'));
+    assert_history(scene, "begin intent rejected intent applied");
+    for (int restarts = 0; restarts < 3; restarts++) {
+        scene_restart(scene);
+        for (int seen = 0; seen < 2; seen++) {
+            gateway_observe_key(scene->gateway, stranger);
+            gateway_observe_key(scene->gateway, applied);
+            gateway_observe_key(scene->gateway, rejected);
+            gateway_observe_key(scene->gateway, rejected);
+            env_sim_run_for(scene->env, US_PER_S);
+        }
+        assert_history(scene, "begin intent rejected intent applied late");
+    }
+    struct gateway_metrics metrics;
+    gateway_metrics_get(scene->gateway, &metrics);
+    assert_int_equal(metrics.late, 0); /* it was the first of the three */
+}
+
+static void what_is_no_key_of_ours_asks_nothing(void **state)
+{
+    struct scene *scene = *state;
+    char key[128];
+    close_step(scene, "mysql-4", 403, STATUS_OF(403, "Forbidden"), key, sizeof(key));
+    journal_fixture_settle(&scene->journal);
+    scene_restart(scene);
+    const char *dash = strchr(key, '-');
+    char no_keys[6][160];
+    snprintf(no_keys[0], sizeof(no_keys[0]), "%s ", key);
+    snprintf(no_keys[1], sizeof(no_keys[1]), "%.*s", (int)(dash - key), key);
+    snprintf(no_keys[2], sizeof(no_keys[2]), "%.*s-", (int)(dash - key), key);
+    snprintf(no_keys[3], sizeof(no_keys[3]), "%.*s--%s", (int)(dash - key), key, dash + 1);
+    snprintf(no_keys[4], sizeof(no_keys[4]), "%.*s-99999999999999999999999%s", (int)(dash - key), key,
+             dash + 1);
+    snprintf(no_keys[5], sizeof(no_keys[5]), "x%s", key + 1);
+    for (size_t i = 0; i < ARRAY_SIZE(no_keys); i++)
+        gateway_observe_key(scene->gateway, no_keys[i]);
+    gateway_observe_key(scene->gateway, "");
+    env_sim_run_for(scene->env, US_PER_S);
+    assert_history(scene, "begin intent rejected");
+}
+
+/* After a restart every pod of a large cluster shows a key. */
+static void many_keys_of_ended_runs_are_asked_about_within_bounds(void **state)
+{
+    struct scene *scene = *state;
+    char key[128];
+    for (int i = 0; i < 100; i++) {
+        journal_fixture_note(&scene->journal, "a row");
+    }
+    close_step(scene, "mysql-4", 403, STATUS_OF(403, "Forbidden"), key, sizeof(key));
+    journal_fixture_settle(&scene->journal);
+    scene_restart(scene);
+    for (int i = 0; i < 100000; i++) {
+        char text[64];
+        snprintf(text, sizeof(text), "%016x-%d", i, 1 + i % 100);
+        gateway_observe_key(scene->gateway, text);
+    }
+    gateway_observe_key(scene->gateway, key); /* there is no room for it now */
+    env_sim_run_for(scene->env, 60 * US_PER_S);
+    gateway_observe_key(scene->gateway, key);
+    env_sim_run_for(scene->env, 60 * US_PER_S);
+    assert_history(scene, "begin intent rejected late");
+}
+
 /* --- not sent, not now ---------------------------------------------------------------------------------- */
 
 static void what_provably_never_left_is_not_sent(void **state)
@@ -879,6 +960,9 @@ int main(void)
         scene_test(what_was_never_executed_needs_no_block),
         scene_test(retry_after_is_honoured),
         scene_test(a_closed_step_that_turns_up_is_journaled_as_late_once),
+        scene_test(a_step_that_an_ended_run_closed_is_late_too),
+        scene_test(what_is_no_key_of_ours_asks_nothing),
+        scene_test(many_keys_of_ended_runs_are_asked_about_within_bounds),
         scene_test(what_provably_never_left_is_not_sent),
         scene_test(an_unreachable_server_is_not_asked_for_every_step),
         scene_test(a_lost_lease_keeps_the_bytes_here),
