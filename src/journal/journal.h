@@ -200,6 +200,9 @@ bool journal_wait_is_held(const struct journal *journal, int64_t wait);
 /* Spent ≥ budget, not held, and at least 60 s since first_seen_boot_us (the first observation of this run).
  */
 bool journal_wait_is_expired(const struct journal *journal, int64_t wait, int64_t first_seen_boot_us);
+/* The same with a budget that may have changed since the wait began. */
+bool journal_wait_has_spent(const struct journal *journal, int64_t wait, int64_t budget_us,
+                            int64_t first_seen_boot_us);
 
 /* The newest durable entry, for the Lease's annotation: {"journal_id":...,"seq":...,"hash":...}. The
  * caller's. */

@@ -137,12 +137,18 @@ bool journal_wait_is_held(const struct journal *journal, int64_t wait)
     return must_find(journal, wait)->held;
 }
 
-bool journal_wait_is_expired(const struct journal *journal, int64_t seq, int64_t first_seen_boot_us)
+bool journal_wait_has_spent(const struct journal *journal, int64_t seq, int64_t budget_us,
+                            int64_t first_seen_boot_us)
 {
     const struct open_wait *wait = must_find(journal, seq);
     if (wait->held || env_boot_us(journal->env) - first_seen_boot_us < GRACE_US)
         return false;
-    return spent_at(wait, journal_mono_us(journal)) >= wait->budget_us;
+    return spent_at(wait, journal_mono_us(journal)) >= budget_us;
+}
+
+bool journal_wait_is_expired(const struct journal *journal, int64_t seq, int64_t first_seen_boot_us)
+{
+    return journal_wait_has_spent(journal, seq, must_find(journal, seq)->budget_us, first_seen_boot_us);
 }
 
 struct wait_visit {

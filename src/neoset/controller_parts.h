@@ -144,6 +144,8 @@ void follow_reads(struct controller *controller, struct set_group *group,
                   const struct neoset_decision *decision);
 void follow_probe(struct controller *controller, struct set_group *group, const cJSON *pod,
                   const char *revision);
+/* Nobody sees what becomes of what is waited for: the waits stand still. */
+void follow_no_view(struct controller *controller, struct set_group *group);
 bool follow_has_waits(struct controller *controller, struct set_group *group);
 void follow_waits(struct controller *controller, struct set_group *group,
                   const struct neoset_decision *decision);

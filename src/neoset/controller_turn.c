@@ -34,7 +34,7 @@ static bool view_availability_in_doubt(void *context)
 }
 
 static bool view_wait(void *context, const char *action, enum kube_resource resource, const char *name,
-                      struct neoset_wait_view *ret)
+                      int64_t budget_us, struct neoset_wait_view *ret)
 {
     const struct view *view = context;
     const struct journal *journal = view->controller->journal;
@@ -44,7 +44,7 @@ static bool view_wait(void *context, const char *action, enum kube_resource reso
         return false;
     ret->spent_us = journal_wait_spent_us(journal, wait);
     ret->held = journal_wait_is_held(journal, wait);
-    ret->expired = journal_wait_is_expired(journal, wait, view->controller->first_boot_us);
+    ret->expired = journal_wait_has_spent(journal, wait, budget_us, view->controller->first_boot_us);
     return true;
 }
 
@@ -179,6 +179,11 @@ static void handle_set(struct controller *controller, struct set_group *group)
         str_replace(&turn->status_sent, NULL);
         str_replace(&turn->status_phase, NULL);
     }
+    const char *not_fresh = NULL;
+    if (!controller_is_fresh(controller, &not_fresh)) {
+        follow_no_view(controller, group);
+        return; /* woken when the watches stream again */
+    }
     struct neoset_decision decision = {0};
     plan(controller, group, &decision);
     turn->set_was_read = false;
@@ -186,9 +191,7 @@ static void handle_set(struct controller *controller, struct set_group *group)
     follow_ends(controller, group, &decision, true);
     for (size_t i = 0; i < step_count; i++)
         submit_step(controller, group, &decision, i);
-    const char *why = NULL;
-    if (controller_is_fresh(controller, &why))
-        gateway_settle_unwanted(controller->gateway, KUBE_NEOSET, group->namespace, group->name);
+    gateway_settle_unwanted(controller->gateway, KUBE_NEOSET, group->namespace, group->name);
     follow_waits(controller, group, &decision);
     follow_ends(controller, group, &decision, false);
     follow_events(controller, group, &decision);

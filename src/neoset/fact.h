@@ -124,6 +124,7 @@ struct container_fact {
     const char *image_id;     /* pool; NULL: none */
     const char *container_id; /* the pod's block; NULL: none yet */
     const char *reason;       /* of waiting or terminated; pool; NULL */
+    const char *trouble;      /* while it waits: the kubelet's words, how it ended before; its block; NULL */
     int64_t started_us;       /* running since, wall; 0 */
     int restart_count;
     int startup_period_s; /* of its startup probe; 0: it has none */

@@ -3,6 +3,9 @@
 #include "neoset/fact_read.h"
 #include "neoset/selector.h"
 
+/* Of what a kubelet says, in bytes. */
+enum { TROUBLE_MAX = 200 };
+
 /* Strings that are a pod's own live behind it in one block; the first pass counts, the second copies. */
 struct block {
     char *at; /* NULL in the counting pass */
@@ -87,6 +90,36 @@ static void read_state(struct container_fact *fact, struct intern *pool, const c
     }
 }
 
+/* Line breaks and what is too long for a sentence are left out. */
+static char *one_line(const char *text)
+{
+    char *copy = xstrndup(text, TROUBLE_MAX);
+    for (char *at = copy; *at; at++)
+        if ((unsigned char)*at < ' ')
+            *at = ' ';
+    return copy;
+}
+
+/* "exit code 3; back-off 40s restarting failed container=m ...": of a container that waits; NULL: nothing is
+ * told. The caller's. */
+static char *trouble_text(const cJSON *status)
+{
+    const cJSON *waiting = json_path(status, "state", "waiting", NULL);
+    const char *message = filled(json_str(waiting, "message"));
+    const cJSON *ended = json_path(status, "lastState", "terminated", NULL);
+    int64_t exit_code = 0;
+    bool ended_badly = json_int64(ended, "exitCode", &exit_code);
+    const char *reason = json_str(ended, "reason");
+    if (!waiting || (!message && !ended_badly))
+        return NULL;
+    CLEANUP_FREE char *line = one_line(message ? message : "");
+    if (!ended_badly)
+        return STEAL(line);
+    bool is_plain = !reason || str_equal(reason, "Error") || str_equal(reason, "Completed");
+    return xasprintf("exit code %lld%s%s%s%s", (long long)exit_code, is_plain ? "" : ", ",
+                     is_plain ? "" : reason, *line ? "; " : "", line);
+}
+
 static void read_container(struct container_fact *fact, struct intern *pool, struct block *block,
                            const cJSON *container, const cJSON *status)
 {
@@ -98,6 +131,8 @@ static void read_container(struct container_fact *fact, struct intern *pool, str
     fact->image = intern_get(pool, filled(json_str(status, "image")));
     fact->image_id = intern_get(pool, filled(json_str(status, "imageID")));
     fact->container_id = block_add(block, filled(json_str(status, "containerID")));
+    CLEANUP_FREE char *trouble = trouble_text(status);
+    fact->trouble = block_add(block, trouble);
     fact->restart_count = fact_read_int(status, "restartCount", 0, 0);
     fact->ready = json_bool_or(status, "ready", false);
     fact->started = json_bool_or(status, "started", false);
@@ -187,8 +222,11 @@ static void count_block(struct block *block, const cJSON *object)
     static const char *const lists[] = {"containerStatuses", "initContainerStatuses"};
     for (size_t list = 0; list < ARRAY_SIZE(lists); list++) {
         const cJSON *status = NULL;
-        cJSON_ArrayForEach (status, json_path(object, "status", lists[list], NULL))
+        cJSON_ArrayForEach (status, json_path(object, "status", lists[list], NULL)) {
+            CLEANUP_FREE char *trouble = trouble_text(status);
             block_add(block, filled(json_str(status, "containerID")));
+            block_add(block, trouble);
+        }
     }
 }
 

@@ -119,7 +119,7 @@ static void set_broken(struct plan *plan, struct slot *slot)
     for (size_t i = 0; i < slot->pod->container_count; i++) {
         const struct container_fact *container = &slot->pod->containers[i];
         if (container->state == CONTAINER_WAITING && is_error_reason(container->reason))
-            slot->broken_by = container->reason;
+            slot->broken_by = container;
     }
     slot->broken = slot->broken_by || !slot->proven;
     if (slot->broken || !slot->seen || slot->seen->not_ready_boot_us == NEOSET_NEVER)

@@ -29,7 +29,7 @@ struct neoset_open_step {
 struct neoset_wait_view {
     int64_t spent_us;
     bool held;
-    bool expired; /* journal_wait_is_expired() */
+    bool expired; /* journal_wait_has_spent() the budget */
 };
 
 struct neoset_snapshot {
@@ -74,7 +74,7 @@ struct neoset_snapshot {
     bool has_waits; /* some wait of this set may be open */
     /* False: no such wait is open. May be NULL. */
     bool (*wait)(void *context, const char *action, enum kube_resource resource, const char *name,
-                 struct neoset_wait_view *ret);
+                 int64_t budget_us, struct neoset_wait_view *ret);
     void *context;
 };
 
@@ -92,7 +92,7 @@ struct neoset_event {
 /* A wait that should be open; every wait of this set that the journal has open and that is not here is ended
  * "dropped", or "done" when it is in decision.waits_done. */
 struct neoset_wait {
-    const char *action; /* static: "ready" */
+    const char *action; /* static: "ready", "retry", "retried-1" ... */
     enum kube_resource resource;
     char *name;
     int64_t budget_us;

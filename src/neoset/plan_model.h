@@ -41,7 +41,7 @@ struct slot {
     bool available;            /* see set_available() */
     int64_t available_boot_us; /* when its window is over; INT64_MAX: time alone does not help */
     bool broken;               /* see is_broken() */
-    const char *broken_by;     /* the container's reason, or NULL */
+    const struct container_fact *broken_by; /* the container that waits with an error, or NULL */
     bool on_target;            /* ours and labelled with next.target */
     bool moved;                /* we moved it to the target, or are about to */
     bool chosen;               /* its update goes on or starts in this turn: the gate's upkeep keeps off */
@@ -147,6 +147,17 @@ void plan_gates(struct plan *plan);
 
 /* --- progress.c, status.c, conditions.c ----------------------------------------------------------------- */
 
+/* What keeps its container from running, in words that a person understands; "" when nothing is known. The
+ * caller's. */
+char *slot_trouble(const struct slot *slot);
+/* The moved pod ran out of time: it is deleted and made anew, a few times, with back-off. failed_text: why, as a
+ * sentence without its full stop. */
+void plan_retry(struct plan *plan, const struct slot *slot, const char *failed_text);
+/* The journal should have this wait open for the pod; once per turn, action and pod. */
+void plan_want_wait(struct plan *plan, const char *action, const char *pod, int64_t budget_us,
+                    const char *reason);
+/* Keeps count of the retries of a moved ordinal, also while its pod is away. True: it was tried again. */
+bool plan_keep_retries(struct plan *plan, const struct slot *slot);
 /* Waits, and whether one of them ran out. */
 void plan_progress(struct plan *plan);
 void plan_ends(struct plan *plan);

@@ -30,8 +30,10 @@ static int64_t moved_at(const struct slot *slot)
 static char *waiting_text(struct plan *plan, const struct slot *slot)
 {
     const char *name = slot->pod->name;
-    if (slot->broken_by)
-        return xasprintf("%s is updated, and does not come up: %s", name, slot->broken_by);
+    if (slot->broken_by) {
+        CLEANUP_FREE char *trouble = slot_trouble(slot);
+        return xasprintf("%s is updated, and does not come up: %s", name, trouble);
+    }
     int64_t patient_us = moved_at(slot) + UNTOLD_US;
     if (plan->at->wall_us < patient_us) {
         plan_wake(plan, plan->at->boot_us + patient_us - plan->at->wall_us);
@@ -52,12 +54,12 @@ static char *waiting_text(struct plan *plan, const struct slot *slot)
     return xasprintf("%s is ready; it counts as available when it stays so for its window", name);
 }
 
-static void add_wait(struct neoset_wait **list, size_t *count, const char *name, int64_t budget,
-                     const char *reason, bool held)
+static void add_wait(struct neoset_wait **list, size_t *count, const char *action, const char *name,
+                     int64_t budget, const char *reason, bool held)
 {
     *list = xreallocarray(*list, *count + 1, sizeof(**list));
     (*list)[(*count)++] = (struct neoset_wait){
-        .action = wait_ready,
+        .action = action,
         .resource = KUBE_POD,
         .name = xstrdup(name),
         .budget_us = budget,
@@ -66,16 +68,33 @@ static void add_wait(struct neoset_wait **list, size_t *count, const char *name,
     };
 }
 
+void plan_want_wait(struct plan *plan, const char *action, const char *pod, int64_t budget,
+                    const char *reason)
+{
+    for (size_t i = 0; i < plan->out->wait_count; i++)
+        if (str_equal(plan->out->waits[i].action, action) && str_equal(plan->out->waits[i].name, pod))
+            return;
+    add_wait(&plan->out->waits, &plan->out->wait_count, action, pod, budget, reason, false);
+}
+
+/* Only a window, or the hold of a startup probe, is left: not a matter of the deadline. */
+static bool is_nearly_done(const struct slot *slot)
+{
+    return (slot->proven && slot->ready) || (!slot->proven && slot->completion.waiting == COMPLETION_STARTUP);
+}
+
+/* The wait for it is open and its time is over. */
 static bool is_expired(struct plan *plan, const struct slot *slot)
 {
     struct neoset_wait_view view = {0};
-    if (!plan->at->wait || !plan->at->wait(plan->at->context, wait_ready, KUBE_POD, slot->pod->name, &view))
+    int64_t budget = budget_us(plan, slot);
+    if (!plan->at->wait ||
+        !plan->at->wait(plan->at->context, wait_ready, KUBE_POD, slot->pod->name, budget, &view))
         return false;
     if (view.expired)
-        return !(slot->proven && slot->ready); /* only its window is left: not a matter of this deadline */
-    int64_t left_us = budget_us(plan, slot) - view.spent_us;
+        return !is_nearly_done(slot);
     if (!view.held)
-        plan_wake(plan, plan->at->boot_us + MAX(left_us, EXPIRY_AGAIN_US));
+        plan_wake(plan, plan->at->boot_us + MAX(budget - view.spent_us, EXPIRY_AGAIN_US));
     return false;
 }
 
@@ -83,27 +102,40 @@ static bool is_waited_for(const struct plan *plan, const struct slot *slot)
 {
     struct neoset_wait_view view;
     return plan->at->has_waits && plan->at->wait &&
-           plan->at->wait(plan->at->context, wait_ready, KUBE_POD, slot->pod->name, &view);
+           plan->at->wait(plan->at->context, wait_ready, KUBE_POD, slot->pod->name, 0, &view);
+}
+
+static void want_ready(struct plan *plan, const struct slot *slot)
+{
+    add_wait(&plan->out->waits, &plan->out->wait_count, wait_ready, slot->pod->name, budget_us(plan, slot),
+             "until it is available", plan->spec->pause);
 }
 
 static void wait_for(struct plan *plan, struct slot *slot)
 {
-    struct neoset_decision *out = plan->out;
     if (!plan->waited_for || moved_at(slot) < moved_at(plan->waited_for))
         plan->waited_for = slot;
     CLEANUP_FREE char *text = waiting_text(plan, slot);
-    bool scheduled = slot->pod->node || slot->pod->scheduled == IS_TRUE;
-    if (scheduled)
-        add_wait(&out->waits, &out->wait_count, slot->pod->name, budget_us(plan, slot),
-                 "until it is available", plan->spec->pause);
     plan_say(plan, SAY_UPDATING, "%s.", text);
-    if (!scheduled || !is_expired(plan, slot))
+    /* Its time begins when it is scheduled. */
+    bool scheduled = slot->pod->node || slot->pod->scheduled == IS_TRUE;
+    bool expired = scheduled && is_expired(plan, slot);
+    if (expired && plan->spec->pause)
+        return; /* a person has seen it: with the end of the pause everything is tried from the start */
+    if (scheduled)
+        want_ready(plan, slot);
+    bool retried = plan_keep_retries(plan, slot);
+    if (!expired && !retried)
         return;
     plan->failed = true;
-    plan_say(plan, SAY_FAILED,
-             "%s. It had %lld s; no other pod is updated until it comes up, or a new template is applied.",
-             text, (long long)(budget_us(plan, slot) / US_PER_S));
-    plan_event(plan, -1, true, "RolloutFailed", slot, "%s.", text);
+    if (!expired) {
+        plan_say(plan, SAY_FAILED, "%s; it was made anew, and no other pod is updated until it comes up.",
+                 text);
+        return;
+    }
+    plan_retry(plan, slot, text);
+    plan_event(plan, -1, true, "RolloutFailed", slot, "%s, for %lld s.", text,
+               (long long)(budget_us(plan, slot) / US_PER_S));
 }
 
 void plan_progress(struct plan *plan)
@@ -111,13 +143,16 @@ void plan_progress(struct plan *plan)
     struct neoset_decision *out = plan->out;
     for (size_t i = 0; i < plan->slot_count; i++) {
         struct slot *slot = &plan->slots[i];
-        if (!slot->in_range || !slot->live || !slot->on_target)
-            continue;
         bool done = ordinals_has(&plan->next.done, slot->ordinal);
-        if (!done && slot->moved)
+        if (!slot->in_range || (!done && !slot->moved))
+            continue;
+        if (done && slot->live && slot->on_target && is_waited_for(plan, slot))
+            add_wait(&out->waits_done, &out->wait_done_count, wait_ready, slot->pod->name, 0, "available",
+                     false);
+        else if (!done && slot->live && slot->on_target)
             wait_for(plan, slot);
-        else if (done && is_waited_for(plan, slot))
-            add_wait(&out->waits_done, &out->wait_done_count, slot->pod->name, 0, "available", false);
+        else if (!done && !slot->live && plan_keep_retries(plan, slot))
+            plan->failed = true;
     }
 }
 

@@ -72,10 +72,11 @@ static void tell_broken(struct plan *plan)
     for (size_t i = 0; i < plan->slot_count; i++) {
         const struct slot *slot = &plan->slots[i];
         bool settled = !plan->active || ordinals_has(&plan->next.done, slot->ordinal);
-        if (slot->in_range && slot->broken && settled)
-            plan_say(plan, SAY_BLOCKED, "%s is not ready%s%s: kubectl describe pod %s -n %s tells more.",
-                     slot->pod->name, slot->broken_by ? ": " : "", slot->broken_by ? slot->broken_by : "",
-                     slot->pod->name, plan->set->namespace);
+        if (!slot->in_range || !slot->broken || !settled)
+            continue;
+        CLEANUP_FREE char *trouble = slot_trouble(slot);
+        plan_say(plan, SAY_BLOCKED, "%s is not ready%s%s: kubectl describe pod %s -n %s tells more.",
+                 slot->pod->name, *trouble ? ": " : "", trouble, slot->pod->name, plan->set->namespace);
     }
 }
 

@@ -578,11 +578,13 @@ static bool look_doubt(void *context)
 }
 
 static bool look_wait(void *context, const char *action, enum kube_resource resource, const char *name,
-                      struct neoset_wait_view *ret)
+                      int64_t budget_us, struct neoset_wait_view *ret)
 {
     const struct facts *facts = context;
-    (void)action;
     (void)resource;
+    (void)budget_us;
+    if (!str_equal(action, "ready"))
+        return false;
     ret->expired = str_equal(facts->fake->wait_expired, name);
     return true;
 }

@@ -227,10 +227,11 @@ static void nothing_is_adopted_for_a_set_that_is_gone(void **state)
 {
     struct scene *scene = *state;
     create_set(scene, 2, 1, "mysql:8.0");
+    assert_int_equal(
+        kubesim_fault_add(sim_server_kubesim(scene->server), "freeze=30s,resource=neosets", NULL), 0);
     start(scene);
-    wait_for(scene, "Idle", "mysql:8.0", 2, 60 * US_PER_S);
-    assert_int_equal(kubesim_fault_add(sim_server_kubesim(scene->server), "freeze=0,resource=neosets", NULL),
-                     0);
+    wait_for(scene, "Idle", "mysql:8.0", 2, 25 * US_PER_S);
+    pass(scene, 31 * US_PER_S);
     size_t before = sim_server_write_count(scene->server);
     person(scene, "DELETE", SET_PATH, "application/json", "{\"propagationPolicy\":\"Orphan\"}");
     pass(scene, 120 * US_PER_S);

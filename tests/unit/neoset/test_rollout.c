@@ -143,8 +143,8 @@ static void a_rollout_is_one_operation_from_its_first_step_to_its_last(void **st
     assert_string_equal(fake->operations, expected);
 }
 
-/* Of the words that operations are known by: constant from the first step to the last, also on a way back that
- * a fence stopped half way. */
+/* Of the words that operations are known by: constant from the first step to the last, also on a way back
+ * that a fence stopped half way. */
 static void a_way_back_from_half_way_is_one_rollout_named_by_its_images(void **state)
 {
     (void)state;

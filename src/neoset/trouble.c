@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The kubelet's reasons in words that a person understands at night. */
+#include "neoset/plan_model.h"
+
+static bool is_pull(const char *reason)
+{
+    static const char *const reasons[] = {"ErrImagePull",     "ImagePullBackOff",  "ErrImageNeverPull",
+                                          "InvalidImageName", "ImageInspectError", "RegistryUnavailable"};
+    for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
+        if (str_equal(reasons[i], reason))
+            return true;
+    return false;
+}
+
+/* "40s" of "... back-off 40s restarting failed container ..."; "" when it is not told. The caller's. */
+static char *backoff_time(const char *trouble)
+{
+    static const char words[] = "back-off ";
+    const char *at = trouble ? strstr(trouble, words) : NULL;
+    if (!at)
+        return xstrdup("");
+    at += strlen(words);
+    return xstrndup(at, strcspn(at, " "));
+}
+
+/* "exit code 3, OOMKilled", as trouble begins; "" when it is not told. The caller's. */
+static char *how_it_ended(const char *trouble)
+{
+    if (!trouble || !str_starts_with(trouble, "exit code"))
+        return xstrdup("");
+    return xstrndup(trouble, strcspn(trouble, ";"));
+}
+
+/* No container was started since we patched the pod: what is counted is the one before. */
+static bool has_not_run_since(const struct slot *slot, const struct container_fact *container)
+{
+    const struct in_place_state *state = slot->pod->state;
+    const struct container_baseline *baseline =
+        state ? in_place_state_container(state, container->name) : NULL;
+    return baseline && !slot->proven && baseline->container_id &&
+           str_equal(baseline->container_id, container->container_id);
+}
+
+static char *crash_words(const struct slot *slot, const struct container_fact *container)
+{
+    CLEANUP_FREE char *time = backoff_time(container->trouble);
+    CLEANUP_FREE char *ended = how_it_ended(container->trouble);
+    if (has_not_run_since(slot, container))
+        return xasprintf(
+            "the kubelet waits%s%s before it starts container %s with the new image, because the one "
+            "before it kept ending (CrashLoopBackOff)",
+            *time ? " up to " : "", time, container->name);
+    return xasprintf("container %s keeps ending%s%s%s; the kubelet waits%s%s before it starts it again "
+                     "(CrashLoopBackOff)",
+                     container->name, *ended ? " (" : "", ended, *ended ? ")" : "", *time ? " up to " : "",
+                     time);
+}
+
+char *slot_trouble(const struct slot *slot)
+{
+    const struct container_fact *container = slot->broken_by;
+    if (!container)
+        return xstrdup("");
+    const char *image = container->spec_image ? container->spec_image : "its image";
+    const char *told = container->trouble ? container->trouble : "";
+    if (is_pull(container->reason))
+        return xasprintf("%s of container %s cannot be pulled (%s)%s%s", image, container->name,
+                         container->reason, *told ? ": " : "", told);
+    if (str_equal(container->reason, "CrashLoopBackOff"))
+        return crash_words(slot, container);
+    return xasprintf("container %s cannot be started (%s)%s%s", container->name, container->reason,
+                     *told ? ": " : "", told);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Updates that do not come up: the deadline, the words, the retries and their end, and what clears it. */
+#include "controller_scene.h"
+
+static char *uid_of(struct scene *scene, const char *pod_path)
+{
+    CLEANUP_JSON cJSON *pod = sim_server_get(scene->server, pod_path);
+    return xstrdup_or_null(json_path_str(pod, "metadata", "uid", NULL));
+}
+
+static char *status_text(struct scene *scene, const char *key)
+{
+    CLEANUP_JSON cJSON *set = sim_server_get(scene->server, SET_PATH);
+    const char *text = json_path_str(set, "status", key, NULL);
+    return xstrdup(text ? text : "");
+}
+
+static void assert_says(struct scene *scene, const char *words)
+{
+    CLEANUP_FREE char *message = status_text(scene, "message");
+    if (!strstr(message, words))
+        fail_msg("the message is '%s', without '%s'", message, words);
+}
+
+/* A running set whose next template cannot come up in its 20 s. */
+static void run_and_break(struct scene *scene, const char *image)
+{
+    create_set(scene, 3, 1, "mysql:8.0");
+    patch_set(scene,
+              "{\"spec\":{\"updateStrategy\":{\"inPlaceUpdateStrategy\":{\"readinessTimeoutSeconds\":20,"
+              "\"prefetch\":\"Never\"}},\"template\":{\"spec\":{\"terminationGracePeriodSeconds\":10}}}}");
+    start(scene);
+    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    pass(scene, 90 * US_PER_S);
+    set_image(scene, image);
+}
+
+/* How many pods named mysql-2 there were, from the journal. */
+static int made_anew(struct scene *scene)
+{
+    return atoi(sql(scene,
+                    "SELECT count(*) FROM entry WHERE kind = 'applied' AND step IN (SELECT seq FROM entry "
+                    "WHERE kind = 'intent' AND action = 'delete' AND object = 'Pod')"));
+}
+
+static void it_is_tried_three_times_and_then_stands_still_with_the_way_out(void **state)
+{
+    struct scene *scene = *state;
+    run_and_break(scene, "mysql:none1");
+    CLEANUP_FREE char *first = uid_of(scene, PODS_PATH "/mysql-2");
+    pass(scene, 25 * US_PER_S);
+    CLEANUP_FREE char *phase = status_text(scene, "phase");
+    assert_string_equal(phase, "Canary"); /* 20 s, and 10 s for the one before to stop */
+    pass(scene, 8 * US_PER_S);
+    CLEANUP_FREE char *failed = status_text(scene, "phase");
+    assert_string_equal(failed, "Failed");
+    assert_says(scene,
+                "mysql-2 is updated, and does not come up: mysql:none1 of container mysql cannot be pulled");
+    assert_says(scene, "made anew after 10 s (try 1 of 3)");
+    CLEANUP_FREE char *same = uid_of(scene, PODS_PATH "/mysql-2");
+    assert_string_equal(same, first);
+    pass(scene, 300 * US_PER_S);
+    assert_int_equal(made_anew(scene), 3);
+    assert_says(scene, "It was made anew 3 times in vain");
+    assert_says(scene, "neosetctl undo mysql -n default");
+    CLEANUP_FREE char *last = uid_of(scene, PODS_PATH "/mysql-2");
+    assert_string_not_equal(last, first);
+    pass(scene, 600 * US_PER_S);
+    assert_int_equal(made_anew(scene), 3);
+    /* The others never noticed. */
+    CLEANUP_JSON cJSON *set = sim_server_get(scene->server, SET_PATH);
+    assert_int_equal(json_int64_or(json_get(set, "status"), "readyReplicas", 0), 2);
+    assert_true(set_condition_is(scene, "Stalled", "True"));
+    /* A good template heals it without a person deleting a pod. */
+    set_image(scene, "mysql:8.1");
+    wait_for(scene, "Completed", "mysql:8.1", 3, 240 * US_PER_S);
+    pass(scene, US_PER_S);
+    assert_nothing_is_open(scene);
+    assert_history_agrees(scene);
+}
+
+static void neither_restarts_nor_kills_give_it_more_time_or_more_tries(void **state)
+{
+    struct scene *scene = *state;
+    run_and_break(scene, "mysql:none1");
+    for (int i = 0; i < 30; i++) {
+        pass(scene, 25 * US_PER_S + i * 700 * US_PER_MS);
+        kill_program(&scene->program);
+        pass(scene, 2 * US_PER_S);
+        start(scene);
+        pass(scene, 62 * US_PER_S); /* no wait ends within 60 s of a start */
+    }
+    pass(scene, 400 * US_PER_S);
+    assert_int_equal(made_anew(scene), 3);
+    assert_says(scene, "in vain");
+    set_image(scene, "mysql:8.0");
+    wait_for(scene, "Completed", "mysql:8.0", 3, 240 * US_PER_S);
+    pass(scene, US_PER_S);
+    assert_nothing_is_open(scene);
+    assert_history_agrees(scene);
+}
+
+static void pause_and_resume_try_it_again_from_the_start(void **state)
+{
+    struct scene *scene = *state;
+    run_and_break(scene, "mysql:none1");
+    pass(scene, 400 * US_PER_S);
+    assert_int_equal(made_anew(scene), 3);
+    patch_set(scene, "{\"spec\":{\"updateStrategy\":{\"pause\":true}}}");
+    pass(scene, 120 * US_PER_S);
+    CLEANUP_FREE char *paused = status_text(scene, "phase");
+    assert_string_equal(paused, "Paused");
+    assert_int_equal(made_anew(scene), 3);
+    patch_set(scene, "{\"spec\":{\"updateStrategy\":{\"pause\":false}}}");
+    pass(scene, 10 * US_PER_S);
+    CLEANUP_FREE char *phase = status_text(scene, "phase");
+    assert_string_equal(phase, "Canary");
+    pass(scene, 400 * US_PER_S);
+    assert_int_equal(made_anew(scene), 6);
+}
+
+static void a_pause_makes_the_deadline_stand_still(void **state)
+{
+    struct scene *scene = *state;
+    run_and_break(scene, "mysql:none1");
+    pass(scene, 15 * US_PER_S);
+    patch_set(scene, "{\"spec\":{\"updateStrategy\":{\"pause\":true}}}");
+    pass(scene, 300 * US_PER_S);
+    patch_set(scene, "{\"spec\":{\"updateStrategy\":{\"pause\":false}}}");
+    pass(scene, 10 * US_PER_S);
+    CLEANUP_FREE char *phase = status_text(scene, "phase");
+    assert_string_equal(phase, "Canary");
+    pass(scene, 10 * US_PER_S);
+    CLEANUP_FREE char *failed = status_text(scene, "phase");
+    assert_string_equal(failed, "Failed");
+}
+
+/* Nobody sees what becomes of the pod: that is not the pod's fault. */
+static void without_a_watch_the_deadline_stands_still(void **state)
+{
+    struct scene *scene = *state;
+    /* 15 s after the patch the stream ends, and there is no other for ten minutes. */
+    assert_int_equal(kubesim_fault_add(sim_server_kubesim(scene->server),
+                                       "cut=106s,resource=pods;500,verb=watch,resource=pods,nth=2,times=500;"
+                                       "500,verb=list,resource=pods,nth=2,times=500",
+                                       NULL),
+                     0);
+    run_and_break(scene, "mysql:none1");
+    pass(scene, 600 * US_PER_S);
+    /* By the journal: so much of its time was spent. */
+    CLEANUP_FREE char *spent =
+        xstrdup(sql(scene, "SELECT detail ->> 'spent_us' FROM entry WHERE kind = 'wait_hold' LIMIT 1"));
+    assert_in_range(atoll(spent), 14 * US_PER_S, 30 * US_PER_S);
+    assert_string_equal(sql(scene,
+                            "SELECT count(*) FROM entry WHERE kind = 'wait_end' AND action = 'ready' AND "
+                            "detail ->> 'outcome' = 'dropped' AND seq < (SELECT min(seq) FROM entry WHERE "
+                            "kind = 'wait_begin' AND action = 'retry')"),
+                        "0");
+}
+
+static void more_time_is_granted_to_a_pod_that_already_waits(void **state)
+{
+    struct scene *scene = *state;
+    run_and_break(scene, "mysql:none1");
+    pass(scene, 25 * US_PER_S);
+    patch_set(
+        scene,
+        "{\"spec\":{\"updateStrategy\":{\"inPlaceUpdateStrategy\":{\"readinessTimeoutSeconds\":200}}}}");
+    pass(scene, 100 * US_PER_S);
+    CLEANUP_FREE char *phase = status_text(scene, "phase");
+    assert_string_equal(phase, "Canary");
+}
+
+static void a_crash_loop_is_told_in_words_and_a_way_back_heals_it(void **state)
+{
+    struct scene *scene = *state;
+    run_and_break(scene, "mysql:crash1");
+    pass(scene, 40 * US_PER_S);
+    assert_says(scene, "container mysql keeps ending (exit code 3)");
+    set_image(scene, "mysql:8.0");
+    wait_for(scene, "Completed", "mysql:8.0", 3, 600 * US_PER_S);
+    pass(scene, US_PER_S);
+    assert_nothing_is_open(scene);
+}
+
+static void behave(struct scene *scene, const char *pod_path, const char *behaviour)
+{
+    CLEANUP_FREE char *text =
+        xasprintf("{\"metadata\":{\"annotations\":{\"kubesim.neo.io/behaviour\":\"%s\"}}}", behaviour);
+    assert_int_equal(
+        sim_server_ask(scene->server, "PATCH", pod_path, "application/merge-patch+json", text, NULL), 200);
+}
+
+static void a_pod_that_comes_up_after_all_clears_it(void **state)
+{
+    struct scene *scene = *state;
+    run_and_break(scene, "mysql:8.0");
+    behave(scene, PODS_PATH "/mysql-2", "never-ready");
+    set_image(scene, "mysql:8.1");
+    pass(scene, 36 * US_PER_S);
+    CLEANUP_FREE char *phase = status_text(scene, "phase");
+    assert_string_equal(phase, "Failed");
+    behave(scene, PODS_PATH "/mysql-2", "ok");
+    wait_for(scene, "Completed", "mysql:8.1", 3, 240 * US_PER_S);
+    assert_int_equal(made_anew(scene), 0);
+    assert_restarts(scene, 3, 1);
+    pass(scene, US_PER_S);
+    assert_nothing_is_open(scene);
+}
+
+int main(void)
+{
+    use_memory_for_journals();
+    const struct CMUnitTest tests[] = {
+        scene_test(it_is_tried_three_times_and_then_stands_still_with_the_way_out),
+        scene_test(neither_restarts_nor_kills_give_it_more_time_or_more_tries),
+        scene_test(pause_and_resume_try_it_again_from_the_start),
+        scene_test(a_pause_makes_the_deadline_stand_still),
+        scene_test(without_a_watch_the_deadline_stands_still),
+        scene_test(more_time_is_granted_to_a_pod_that_already_waits),
+        scene_test(a_crash_loop_is_told_in_words_and_a_way_back_heals_it),
+        scene_test(a_pod_that_comes_up_after_all_clears_it),
+    };
+    return cmocka_run_group_tests_name("failure", tests, NULL, NULL);
+}
