@@ -250,7 +250,7 @@ static void add_legend(struct buf *text, const struct sheet_look *look, const st
         counts[bar->states[i]]++;
     buf_add_char(text, '\n');
     size_t width = 0;
-    for (int state = 0; state < POD_STATE_COUNT; state++) {
+    for (enum pod_state state = 0; state < POD_STATE_COUNT; state++) {
         if (counts[state] == 0)
             continue;
         CLEANUP_FREE char *entry =

@@ -313,13 +313,15 @@ static pid_t serve_always(struct stage *stage, const char *answer)
         ntohs(address.sin_port));
     fclose(file);
     pid_t pid = fork();
-    for (; pid == 0;) {
+    if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        int connection = accept(fd, NULL, NULL);
-        char request[8192];
-        if (read(connection, request, sizeof request) > 0)
-            (void)!write(connection, answer, strlen(answer));
-        close(connection);
+        for (;;) {
+            int connection = accept(fd, NULL, NULL);
+            char request[8192];
+            if (read(connection, request, sizeof request) > 0)
+                (void)!write(connection, answer, strlen(answer));
+            close(connection);
+        }
     }
     close(fd);
     return pid;
