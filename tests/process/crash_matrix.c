@@ -103,6 +103,17 @@ static void plan_blocks(struct matrix *matrix)
     }
 }
 
+/* The controller may die of an act of the story before the answer to it is heard, on a busy machine by
+ * itself. */
+static void plan_late_act(struct matrix *matrix)
+{
+    struct plan *plan =
+        add_plan(matrix, &story_not_wanted_any_more, "block send:block, the act answered late");
+    crash_at(plan, "send", "update-in-place");
+    crash_at(plan, "send", "block");
+    plan->faults = "slow=2s,verb=patch,resource=neosets,user=story";
+}
+
 /* user=kubesim: the controller's. The n-th write of its kind, from the first. */
 static const struct {
     const char *name;
@@ -186,6 +197,7 @@ static void make_plans(struct matrix *matrix, char *const *patterns, int pattern
         plan_edges(matrix);
         plan_recoveries(matrix);
         plan_blocks(matrix);
+        plan_late_act(matrix);
         plan_late(matrix);
     } else {
         printf("there is no %s: without the runs that need crash points\n", matrix->lab.crash_controller);

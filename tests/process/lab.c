@@ -302,7 +302,9 @@ static void stage_was_begun(struct run *run, int status, const cJSON *body)
         return;
     }
     run->stage_begun = true;
-    if (run->stays_dead) {
+    /* It may have died of this very act before the answer to it was heard: then it is the next act that it
+     * stays dead for. */
+    if (run->stays_dead && !stage_now(run)->awaits_crash) {
         run->stays_dead = false;
         start_controller(run);
     }
