@@ -33,7 +33,8 @@ struct matrix {
 };
 
 static const char *const kinds[] = {"create-revision", "create-claim", "create-pod", "update-in-place",
-                                    "patch",           "gate",         "advance",    "delete"};
+                                    "patch",           "gate",         "advance",    "delete",
+                                    "adopt",           "release"};
 static const char *const edges[] = {"intent-commit", "send", "answer", "outcome", "done"};
 /* After these a restart finds the step open. */
 static const char *const open_edges[] = {"send", "answer", "outcome"};

@@ -55,6 +55,17 @@ static bool runs_version_2(const cJSON *pod)
     return containers && str_equal(json_str(containers->child, "image"), "db:v2");
 }
 
+static bool belongs_to_the_set(const cJSON *pod)
+{
+    const cJSON *owners = json_path(pod, "metadata", "ownerReferences", NULL);
+    return owners && owners->child && str_equal(json_str(owners->child, "kind"), "NeoSet");
+}
+
+static bool belongs_to_nobody(const cJSON *pod)
+{
+    return pod && !belongs_to_the_set(pod);
+}
+
 /* --- the stories
  * ------------------------------------------------------------------------------------------------ */
 
@@ -81,6 +92,20 @@ static const struct stage whole[] = {
      .body = "[{\"op\":\"replace\",\"path\":\"" IMAGE "\",\"value\":\"db:v1\"}]",
      .look_at = SET,
      .is_over = is_settled},
+    {.what = "a pod's label is taken away: release",
+     .method = "PATCH",
+     .path = PODS "/db-1",
+     .content_type = MERGE,
+     .body = "{\"metadata\":{\"labels\":{\"app\":\"other\"}}}",
+     .look_at = PODS "/db-1",
+     .is_over = belongs_to_nobody},
+    {.what = "and given back: adopt",
+     .method = "PATCH",
+     .path = PODS "/db-1",
+     .content_type = MERGE,
+     .body = "{\"metadata\":{\"labels\":{\"app\":\"db\"}}}",
+     .look_at = PODS "/db-1",
+     .is_over = belongs_to_the_set},
     {.what = "pause, and scale to three",
      .method = "PATCH",
      .path = SET,
