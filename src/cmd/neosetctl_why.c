@@ -76,18 +76,44 @@ static void find_in_set(const struct set_view *set, struct findings *findings)
     }
 }
 
+/* Those that are in the way one by one, those that only stand in line together. */
+static bool stands_in_line(const struct pod_view *pod)
+{
+    return pod->state == POD_WAITING || pod->state == POD_HELD;
+}
+
+static void find_line(const struct set_view *set, const struct pod_views *pods, enum pod_state state,
+                      const char *what, struct findings *findings)
+{
+    int64_t count = 0;
+    const struct pod_view *first = NULL;
+    for (size_t i = 0; i < pods->count; i++) {
+        if (pods->items[i].state != state)
+            continue;
+        first = first ? first : &pods->items[i];
+        count++;
+    }
+    if (count == 1)
+        find(findings, "pod", "%s: %s", first->name, *first->waits_for ? first->waits_for : what);
+    else if (count > 1)
+        find(findings, "pods", "%" PRId64 " of %" PRId64 " %s", count, set->wanted, what);
+}
+
 static void find_in_pods(const struct set_view *set, const struct pod_views *pods, int64_t now_us,
                          struct findings *findings)
 {
     for (int trouble = 1; trouble >= 0; trouble--) {
         for (size_t i = 0; i < pods->count; i++) {
             const struct pod_view *pod = &pods->items[i];
-            if (pod->is_trouble != (trouble == 1) || !*pod->waits_for)
+            if (pod->is_trouble != (trouble == 1) || !*pod->waits_for || stands_in_line(pod))
                 continue;
             CLEANUP_FREE char *times = ctl_times_text(set, pod, now_us);
             find(findings, "pod", "%s: %s%s%s", pod->name, pod->waits_for, *times ? "; " : "", times);
         }
     }
+    find_line(set, pods, POD_WAITING, "wait for their turn", findings);
+    CLEANUP_FREE char *held = xasprintf("are held back by partition %" PRId64, set->fence);
+    find_line(set, pods, POD_HELD, held, findings);
 }
 
 /* --- from the journal --- */

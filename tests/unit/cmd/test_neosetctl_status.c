@@ -326,6 +326,15 @@ static void the_first_sentence_is_the_cause(void **state)
     }
 }
 
+static void pods_that_stand_in_line_are_counted(void **state)
+{
+    struct history *history = *state;
+    CLEANUP_FREE char *text = why_of(history, scene_named("hundred"), NULL);
+    assert_non_null(strstr(text, "  pods       51 of 100 wait for their turn\n"));
+    assert_non_null(strstr(text, "  pods       10 of 100 are held back by partition 10\n"));
+    assert_true(ctl_rows_of(text, 1000) < 15);
+}
+
 /* An open wait with its budget, a refusal, and a step whose answer was lost. */
 static void append_a_stuck_rollout(struct history *history)
 {
@@ -435,6 +444,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(any_width_and_any_number_can_be_drawn, setup, teardown),
         cmocka_unit_test_setup_teardown(marks_beyond_the_pods_are_told_above_them, setup, teardown),
         cmocka_unit_test_setup_teardown(the_first_sentence_is_the_cause, setup, teardown),
+        cmocka_unit_test_setup_teardown(pods_that_stand_in_line_are_counted, setup, teardown),
         cmocka_unit_test_setup_teardown(the_journal_knows_budgets_refusals_and_doubts, setup, teardown),
         cmocka_unit_test(it_is_watched_until_nothing_is_waited_for),
         cmocka_unit_test(a_change_is_one_line),
