@@ -32,14 +32,22 @@ struct sim_server {
     struct sim_write *writes;
     size_t write_count;
     struct sim_server_hooks hooks;
+    bool own_clock; /* the world's wall clock may jump, the server's goes on */
+    int64_t wall_minus_boot_us;
 };
+
+static int64_t server_now_us(const struct sim_server *server)
+{
+    return server->own_clock ? env_boot_us(server->env) + server->wall_minus_boot_us
+                             : env_wall_us(server->env);
+}
 
 /* --- kubesim's outside ---------------------------------------------------------------------------------- */
 
 static int64_t now_us(void *context)
 {
     const struct sim_server *server = context;
-    return env_wall_us(server->env);
+    return server_now_us(server);
 }
 
 static void fill_random(void *context, void *bytes, size_t length)
@@ -102,7 +110,7 @@ static void on_tick(void *context)
     server->tick = NULL;
     kubesim_tick(server->sim);
     if (server->kubelet)
-        kubelet_attach_tick(server->kubelet, env_wall_us(server->env));
+        kubelet_attach_tick(server->kubelet, server_now_us(server));
     set_tick(server);
 }
 
@@ -117,7 +125,7 @@ static void set_tick(struct sim_server *server)
     if (next_us == INT64_MAX)
         return;
     server->tick_due_us = next_us;
-    server->tick = env_timer_start(server->env, MAX(0, next_us - env_wall_us(server->env)), on_tick, server);
+    server->tick = env_timer_start(server->env, MAX(0, next_us - server_now_us(server)), on_tick, server);
 }
 
 /* The kubelet's queue got a line, from within a request. */
@@ -278,6 +286,8 @@ static struct sim_server *make(struct env *world, const struct sim_server_hooks 
     server->env = env_sim_process(world);
     if (hooks)
         server->hooks = *hooks;
+    server->own_clock = hooks != NULL;
+    server->wall_minus_boot_us = env_wall_us(server->env) - env_boot_us(server->env);
     server->sim =
         kubesim_make(&(struct kubesim_options){.now_us = now_us,
                                                .random = fill_random,
@@ -307,7 +317,7 @@ struct sim_server *sim_server_make_watched(struct env *world, const struct sim_s
 void sim_server_attach_kubelet(struct sim_server *server, const struct kubelet_options *options)
 {
     PRE(!server->kubelet);
-    server->kubelet = kubelet_attach_make(server->sim, options, env_wall_us(server->env), on_wake, server);
+    server->kubelet = kubelet_attach_make(server->sim, options, server_now_us(server), on_wake, server);
     set_tick(server);
 }
 

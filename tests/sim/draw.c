@@ -12,8 +12,8 @@ static bool avoided[OPERATION_KIND_COUNT];
 static struct {
     const char *name;
     bool with;
-} known[] = {{"startup-window", false}, {"adoption", false}, {"old-kubelet", false}};
-enum { KNOWN_STARTUP_WINDOW, KNOWN_ADOPTION, KNOWN_OLD_KUBELET };
+} known[] = {{"adoption", false}, {"old-kubelet", false}, {"healing-after-restart", false}};
+enum { KNOWN_ADOPTION, KNOWN_OLD_KUBELET };
 
 bool draw_with(const char *name)
 {
@@ -71,8 +71,6 @@ static void draw_set(struct dice *dice, struct set_draw *set)
     set->probes = !dice_one_in(dice, 4);
     set->startup = dice_one_in(dice, 6);
     set->init = dice_one_in(dice, 6);
-    if (!known[KNOWN_STARTUP_WINDOW].with)
-        set->startup = false;
 }
 
 static void draw_world(struct dice *dice, struct draw *ret)
@@ -172,6 +170,14 @@ static const struct {
     {DO_CRASH, 14},         {DO_STOP, 2},         {DO_LOSE_JOURNAL, 1},    {DO_BACKUP, 1},
     {DO_RESTORE, 1},        {DO_JUMP_CLOCK, 2},   {DO_STEAL_LEASE, 1},     {DO_DISK, 2},
 };
+
+bool draw_tolerates(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+        if (strcmp(known[i].name, name) == 0)
+            return !known[i].with;
+    UNREACHABLE();
+}
 
 static enum operation_kind draw_kind(struct dice *dice)
 {

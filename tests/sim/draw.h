@@ -93,6 +93,8 @@ const char *set_name(int set);
 /* Operations that the generator leaves out for the moment (--avoid), by name; false: there is no such name.
  */
 bool draw_avoid(const char *name);
+/* True while this known trouble is not judged. */
+bool draw_tolerates(const char *name);
 /* The opposite for what is known to break. */
 bool draw_with(const char *name);
 const char *operation_kind_name(enum operation_kind kind);

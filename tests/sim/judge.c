@@ -161,6 +161,7 @@ bool judge_has_lost_journal(const struct judge *judge)
 void judge_take_fault(struct judge *judge, const char *spec)
 {
     judge->disturbed_us = judge_now_us(judge);
+    judge->fault_pending = true;
     if (str_starts_with(spec, "freeze") || strstr(spec, "stale") || str_starts_with(spec, "cut") ||
         str_starts_with(spec, "gone") || strstr(spec, "verb=list") || strstr(spec, "verb=watch"))
         judge->blind_until_us = judge_now_us(judge) + BLIND_US;
@@ -174,6 +175,7 @@ void judge_take_clock_jump(struct judge *judge)
 void judge_take_heal(struct judge *judge)
 {
     judge->healed = true;
+    judge->fault_pending = false;
     judge->disturbed_us = judge_now_us(judge);
 }
 

@@ -81,6 +81,8 @@ static bool may_be_broken(const struct move *move)
         return false;
     if (pod->error_now || pod->error_us > move->since_us || pod->unfinished || judge->clock_jumped)
         return true;
+    if (pod->patched_epoch >= 0 && draw_tolerates("healing-after-restart"))
+        return true;
     struct bounds bounds = bounds_of(move->set, move->ordinal, move->since_us);
     int64_t unready_us = judge_now_us(judge) - MIN(pod->unready_since_us, judge_now_us(judge));
     return unready_us + 2 * US_PER_S >= bounds.timeout_least_s * US_PER_S;

@@ -50,7 +50,7 @@ struct seen_pod {
     int64_t error_us;       /* last time a container waited with an error; NEVER_US */
     bool error_now;
     int64_t unready_since_us;
-    bool unfinished; /* patched by us, and not in service since */
+    bool unfinished; /* patched by us, and not called done since */
     int64_t gate_false_since_us;
     int64_t seen_since_us; /* the kubelet has seen its generation since; NEVER_US */
     /* Moves by us. */
@@ -58,7 +58,8 @@ struct seen_pod {
     bool moved_available;
     int patched_epoch, deleted_epoch; /* of this uid */
     int64_t moved_us;                 /* last patch or creation that put it on its revision */
-    int64_t held_us;                  /* of the time since then, spent in pause (up to pause_from_us) */
+    bool waits, scheduled;
+    int64_t waited_us; /* moved, and not in service, while time counts */
     /* Done. */
     int64_t done_generation; /* 0: not done */
     unsigned replaced_when_done[TRUTHS_MAX];
@@ -82,6 +83,7 @@ struct seen_set {
     int phase; /* hash of its text */
     char phase_text[32];
     int64_t failed_since_us;
+    int failed_epoch;
     int64_t unhealthy_since_us;
 };
 
@@ -121,6 +123,7 @@ struct judge {
     int64_t blind_until_us; /* watches may be silent or old up to then */
     int64_t disturbed_us;   /* last time something was done to controllers or the network */
     int64_t started_us;     /* the last start of a controller */
+    bool fault_pending;     /* one that was drawn may still hit */
     bool journal_lost;
     bool clock_jumped;
     bool healed;

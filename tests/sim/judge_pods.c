@@ -82,6 +82,7 @@ static void read_pod(const struct seen_set *set, const cJSON *tree, struct seen_
     pod->has_gate = has_gate(tree);
     pod->gate = status_of(tree, "apps.neo.io/in-place-ready");
     pod->ready = status_of(tree, "Ready") == 1;
+    pod->scheduled = json_path_str(tree, "spec", "nodeName", NULL) != NULL;
     pod->generation = json_int64_or(metadata, "generation", 0);
     pod->observed = json_int64_or(status, "observedGeneration", 0);
     pod->is_old = pod->observed == 0 && status_of(tree, "Ready") != 0;
@@ -97,7 +98,7 @@ static void begin_pod(struct judge *judge, struct seen_pod *pod)
     pod->unfinished = false;
     pod->patched_epoch = pod->deleted_epoch = -1;
     pod->done_generation = 0;
-    pod->held_us = 0;
+    pod->waited_us = 0;
 }
 
 static void note_times(struct judge *judge, struct seen_pod *pod, const struct seen_pod *before, bool by_us)
@@ -107,7 +108,6 @@ static void note_times(struct judge *judge, struct seen_pod *pod, const struct s
     if (serves != before->serving) {
         pod->served_us = now_us;
         pod->lost_by_us = !serves && by_us;
-        pod->unfinished = pod->unfinished && !serves;
     }
     pod->serving = serves;
     if (pod->ready || before->ready)

@@ -96,6 +96,7 @@ static void check_done(struct judge *judge, struct seen_set *set, int ordinal, c
         judge_break(judge, 14, "%s is called done on %s, and its kubelet still has to replace a container",
                     pod->name, now->target);
     pod->done_generation = pod->generation;
+    pod->unfinished = false;
     for (size_t i = 0; i < count; i++)
         pod->replaced_when_done[i] = truths[i].replaced;
 }
@@ -184,6 +185,25 @@ static void check_numbers(struct judge *judge, struct seen_set *set, const struc
                  (int)json_int64_or(json_get(change->after, "metadata"), "generation", 0));
 }
 
+/* Failed before its time: a deadline ran while the set was paused, or was forgotten. */
+static void check_failed(struct judge *judge, const struct seen_set *set)
+{
+    int64_t longest_us = 0;
+    const struct seen_spec *spec = seen_spec_now(set);
+    int timeout_s = spec->timeout_s;
+    unsigned at = 0;
+    for (const struct seen_spec *old; (old = seen_spec_since(set, NEVER_US, &at)) != NULL;)
+        timeout_s = MIN(timeout_s, old->timeout_s);
+    for (int i = 0; i < POD_ORDINALS_MAX; i++)
+        if (set->pods[i].waits)
+            longest_us = MAX(longest_us, set->pods[i].waited_us);
+    if (longest_us + 5 * US_PER_S < timeout_s * US_PER_S && !judge->clock_jumped && !judge->journal_lost)
+        judge_break(
+            judge, 9,
+            "%s is Failed, and no pod has waited longer than %lld s outside of pauses (deadline %d s)",
+            set_name(set->index), (long long)(longest_us / US_PER_S), timeout_s);
+}
+
 static void take_phase(struct judge *judge, struct seen_set *set, const cJSON *object)
 {
     const char *phase = json_path_str(object, "status", "phase", NULL);
@@ -192,6 +212,10 @@ static void take_phase(struct judge *judge, struct seen_set *set, const cJSON *o
     report_tell(judge->report, "    %s is %s: %s", set_name(set->index), phase,
                 json_path_str(object, "status", "message", NULL));
     copy_text(set->phase_text, sizeof(set->phase_text), phase);
+    if (strcmp(phase, "Failed") == 0 && set->failed_epoch != set->epoch) {
+        check_failed(judge, set);
+        set->failed_epoch = set->epoch; /* a retry keeps it Failed, and a pause in between hides that */
+    }
     set->failed_since_us = strcmp(phase, "Failed") == 0 ? judge_now_us(judge) : NEVER_US;
 }
 

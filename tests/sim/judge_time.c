@@ -54,8 +54,95 @@ static void note_state(struct judge *judge)
     judge->report->states[judge->report->state_count++] = hash;
 }
 
+/* --- gates (12) ----------------------------------------------------------------------------------------- */
+
+/* So long a healthy controller may take for anything that it owes: its longest pause between two looks at
+ * what is open, and a back-off. */
+#define OWED_WITHIN_US (100 * US_PER_S)
+
+/* Nothing was done to the controllers and the network since then: whoever is owed something has it. */
+static bool is_owed(const struct judge *judge, int64_t since_us)
+{
+    int64_t now_us = judge_now_us(judge);
+    return since_us != NEVER_US && now_us - MAX(since_us, judge->disturbed_us) > OWED_WITHIN_US &&
+           judge->blind_until_us < now_us && !judge->fault_pending;
+}
+
+static void look_at_gate(struct judge *judge, const struct seen_set *set, const struct seen_pod *pod)
+{
+    const struct seen_spec *spec = seen_spec_now(set);
+    if (!pod->there || !pod->ours || pod->deleting || pod->ended || !pod->has_gate || pod->gate != -1)
+        return;
+    int64_t since_us = MAX(pod->gate_false_since_us, pod->seen_since_us);
+    since_us = pod->seen_since_us == NEVER_US ? NEVER_US : MAX(since_us, spec->at_us);
+    if (is_owed(judge, since_us))
+        judge_break(judge, 12,
+                    "the gate of %s is closed for %lld s, its kubelet has seen everything for %lld s, and "
+                    "nobody opens it",
+                    pod->name, (long long)((judge_now_us(judge) - pod->gate_false_since_us) / US_PER_S),
+                    (long long)((judge_now_us(judge) - pod->seen_since_us) / US_PER_S));
+}
+
+/* --- deadlines (9) -------------------------------------------------------------------------------------- */
+
+/* Time runs for a moved pod until it is done, unless the set is paused. */
+static void run_clock(const struct seen_set *set, struct seen_pod *pod, int ordinal, int64_t passed_us)
+{
+    const struct seen_status *status = seen_status_now(set);
+    pod->waits = pod->there && pod->ours && !pod->deleting && status &&
+                 strcmp(pod->revision, status->target) == 0 && (status->left & (1U << ordinal)) &&
+                 !(status->done & (1U << ordinal));
+    if (!pod->waits)
+        pod->waited_us = 0;
+    else if (!seen_spec_now(set)->pause)
+        pod->waited_us += passed_us;
+}
+
+static bool is_in_reach(const struct seen_spec *spec, int ordinal)
+{
+    int index = ordinal - spec->start;
+    return index >= 0 && index < spec->replicas;
+}
+
+static void look_at_deadlines(struct judge *judge, struct seen_set *set, int64_t passed_us)
+{
+    const struct seen_spec *spec = seen_spec_now(set);
+    for (int i = 0; i < POD_ORDINALS_MAX; i++) {
+        struct seen_pod *pod = &set->pods[i];
+        run_clock(set, pod, i, passed_us);
+        int64_t due_us = (spec->timeout_s + 2 * TRUTHS_MAX) * US_PER_S + OWED_WITHIN_US;
+        bool failed = strcmp(set->phase_text, "Failed") == 0;
+        int64_t out_us = judge_now_us(judge) - pod->served_us;
+        if (!pod->waits || pod->serving || out_us < OWED_WITHIN_US || pod->waited_us < due_us || failed ||
+            spec->pause || !is_in_reach(spec, i) || !pod->scheduled ||
+            !is_owed(judge, MAX(spec->at_us, judge->looked_us - due_us)) || judge->journal_lost ||
+            judge->clock_jumped)
+            continue;
+        judge_break(judge, 9,
+                    "%s was moved %lld s ago and is not in service (deadline %d s), and the set is %s",
+                    pod->name, (long long)(pod->waited_us / US_PER_S), spec->timeout_s, set->phase_text);
+    }
+}
+
+static void look_at_sets(struct judge *judge, int64_t passed_us)
+{
+    for (int i = 0; i < judge->world->draw->set_count; i++) {
+        struct seen_set *set = &judge->sets[i];
+        if (!set->there || !seen_spec_now(set) || !seen_spec_now(set)->there)
+            continue;
+        look_at_deadlines(judge, set, passed_us);
+        for (int k = 0; k < POD_ORDINALS_MAX; k++)
+            look_at_gate(judge, set, &set->pods[k]);
+    }
+}
+
 void judge_look_at_time(struct judge *judge)
 {
+    int64_t now_us = judge_now_us(judge);
+    if (now_us - judge->looked_us >= US_PER_S || judge->changed) {
+        look_at_sets(judge, judge->looked_us ? now_us - judge->looked_us : 0);
+        judge->looked_us = now_us;
+    }
     if (!judge->changed)
         return;
     judge->changed = false;

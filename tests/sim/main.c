@@ -2,6 +2,7 @@
  *
  * tests/sim: draws worlds from seeds, plays them, and says what broke. --help tells how. */
 #include "draw.h"
+#include "plants.h"
 #include "world.h"
 
 #include "base/time_text.h"
@@ -16,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { RUN_SECONDS_MAX = 120 };
+enum { RUN_SECONDS_MAX = 120, PLANT_RUNS_MAX = 2000 };
 
 struct options {
     uint64_t seed;
@@ -28,6 +29,8 @@ struct options {
     bool aloud;
     bool print_hash;
     const char *plant;
+    bool planted; /* each plant until it is found */
+    bool list;
 };
 
 /* Distinct states over all runs: open addressing, doubled when half full. */
@@ -235,6 +238,36 @@ static int run_many(struct world *world)
     return totals.failures > 0;
 }
 
+/* Each planted bug, until the simulation finds it. */
+static bool find_plant(struct world *world, const struct plant *plant)
+{
+    double begun = now_s();
+    plant_set(plant->name);
+    for (int runs = 1; runs <= PLANT_RUNS_MAX; runs++) {
+        struct draw draw;
+        draw_make((uint64_t)runs, &draw);
+        run(world, &draw, OPERATIONS_MAX, false);
+        if (!report->invariant)
+            continue;
+        printf("ok   %-32s %5d runs %6.1f s  invariant %2d (meant %2d): %s\n", plant->name, runs,
+               now_s() - begun, report->invariant, plant->invariant, report->sentence);
+        fflush(stdout);
+        return true;
+    }
+    printf("FAIL %-32s survives %d runs: %s\n", plant->name, PLANT_RUNS_MAX, plant->sentence);
+    return false;
+}
+
+static int run_planted(struct world *world)
+{
+    size_t failed = 0;
+    for (size_t i = 0; i < plant_count(); i++)
+        if (!options.plant || strcmp(options.plant, plant_at(i)->name) == 0)
+            failed += !find_plant(world, plant_at(i));
+    printf("%zu passed, %zu failed\n", (options.plant ? 1 : plant_count()) - failed, failed);
+    return failed > 0;
+}
+
 static int run_seed(struct world *world)
 {
     struct draw draw;
@@ -266,6 +299,8 @@ static const char help[] =
     "  --aloud          print the whole story\n"
     "  --runs N         so many worlds; --minutes M: for so long\n"
     "  --avoid NAME     draw no operations of this name\n"
+    "  --plant NAME     with this planted bug (--list-plants lists them)\n"
+    "  --planted        each planted bug, or the one of --plant, until it is found\n"
     "  --with NAME      draw what is known to break under this name, too\n";
 
 static bool take_option(const char *name, const char *value)
@@ -283,6 +318,9 @@ static bool take_option(const char *name, const char *value)
         options.minutes = atof(value);
     } else if (strcmp(name, "--avoid") == 0) {
         return draw_avoid(value);
+    } else if (strcmp(name, "--plant") == 0) {
+        options.plant = value;
+        return plant_find(value) && plant_set(value);
     } else if (strcmp(name, "--with") == 0) {
         return draw_with(value);
     } else {
@@ -296,6 +334,10 @@ static bool take_options(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--aloud") == 0)
             options.aloud = true;
+        else if (strcmp(argv[i], "--list-plants") == 0)
+            options.list = true;
+        else if (strcmp(argv[i], "--planted") == 0)
+            options.planted = true;
         else if (i + 1 >= argc || !take_option(argv[i], argv[i + 1]))
             return false;
         else
@@ -319,12 +361,20 @@ int main(int argc, char **argv)
         fputs(help, stderr);
         return 2;
     }
+    if (options.planted && !plant_set(NULL)) {
+        fputs("sim: this build has no planted bugs: make planted\n", stderr);
+        return 2;
+    }
+    for (size_t i = 0; i < plant_count() && options.list; i++)
+        printf("%2d %-32s %s\n", plant_at(i)->invariant, plant_at(i)->name, plant_at(i)->sentence);
+    if (options.list)
+        return 0;
     report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ENSURE(report != MAP_FAILED);
     struct world *world = world_prepare();
     make_base(world);
     bool one = options.has_seed && options.runs == 0 && options.minutes <= 0;
-    int result = one ? run_seed(world) : run_many(world);
+    int result = options.planted ? run_planted(world) : one ? run_seed(world) : run_many(world);
     remove_folder(world->folder);
     return result;
 }

@@ -273,7 +273,8 @@ static void kill_container(struct world *world, int set, int nth)
 {
     CLEANUP_FREE char *name = xasprintf("%s-%d", set_name(set), world->draw->sets[set].start + nth);
     struct kubelet *kubelet = sim_server_kubelet(world->server);
-    if (kubelet_kill_container(kubelet, "default", name, "db", env_wall_us(world->env)))
+    if (kubelet_kill_container(kubelet, "default", name, "db",
+                               kubesim_now_us(sim_server_kubesim(world->server))))
         sim_server_poke(world->server);
 }
 
@@ -417,6 +418,7 @@ void world_do(struct world *world, const struct operation *operation)
     case DO_JUMP_CLOCK:
         judge_take_clock_jump(world->judge);
         env_sim_jump_wall(world->env, operation->a * US_PER_S);
+        world->clock_off_us += operation->a * US_PER_S;
         break;
     case DO_STEAL_LEASE:
         if (world->draw->with_lease)
@@ -479,6 +481,8 @@ static void heal_set(struct world *world, int set)
 void world_heal(struct world *world)
 {
     kubesim_fault_clear(sim_server_kubesim(world->server));
+    env_sim_jump_wall(world->env, -world->clock_off_us);
+    world->clock_off_us = 0;
     world->disk_us = 0;
     world->calm = true;
     judge_take_heal(world->judge);

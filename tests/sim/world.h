@@ -42,6 +42,7 @@ struct world {
     char *folder;
     int64_t begun_us;
     int64_t disk_us;
+    int64_t clock_off_us;
     uint64_t call_count;
     bool calm; /* nothing is done to it any more */
 };
