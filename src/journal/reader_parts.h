@@ -112,7 +112,7 @@ struct page {
     struct journal_entry *entries;
     size_t count;
     size_t room;
-    bool unsound; /* a row could not be read */
+    bool unsound;        /* a row could not be read */
     int64_t unsound_seq; /* of the first such row */
 };
 void page_clear(struct page *page);
