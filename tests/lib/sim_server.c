@@ -292,6 +292,7 @@ static struct sim_server *make(struct env *world, const struct sim_server_hooks 
         kubesim_make(&(struct kubesim_options){.now_us = now_us,
                                                .random = fill_random,
                                                .audit = hooks ? NULL : take_audit,
+                                               .no_managed_fields = hooks != NULL,
                                                .changed = hooks && hooks->changed ? take_change : NULL,
                                                .context = server});
     env_sim_http(server->env, &ops, server);

@@ -25,8 +25,8 @@ struct sim_server_hooks {
     void *context;
 };
 /* The same without an audit log (sim_server_write_count() stays 0) and without a kubelet at first: hooks see
- * everything, and each request is cheaper. The server has a clock of its own: when the world's wall clock
- * jumps, it goes on. */
+ * everything, and each request is cheaper: no managed fields either. The server has a clock of its own: when
+ * the world's wall clock jumps, it goes on. */
 struct sim_server *sim_server_make_watched(struct env *world, const struct sim_server_hooks *hooks);
 /* Pods run from now on. */
 void sim_server_attach_kubelet(struct sim_server *server, const struct kubelet_options *options);

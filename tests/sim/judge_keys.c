@@ -134,6 +134,28 @@ static void note_reading(struct judge *judge, const char *path)
     }
 }
 
+/* When an exempt write was sent: it may be held back. */
+static void note_exempt(struct judge *judge, const char *audit_id)
+{
+    if (!str_starts_with(audit_id, "neo-x-status"))
+        return;
+    struct seen_key *key = NULL;
+    HASH_FIND_STR(judge->keys, audit_id, key);
+    if (!key) {
+        key = xcalloc(1, sizeof(*key));
+        snprintf(key->key, sizeof(key->key), "%s", audit_id);
+        HASH_ADD_STR(judge->keys, key, key);
+    }
+    key->decided_us = judge_now_us(judge);
+}
+
+int64_t judge_sent_us(struct judge *judge, const char *audit_id)
+{
+    const struct seen_key *key = NULL;
+    HASH_FIND_STR(judge->keys, audit_id, key);
+    return key ? key->decided_us : judge_now_us(judge);
+}
+
 void judge_take_request(struct judge *judge, const struct env_sim_call *call)
 {
     int64_t now_us = judge_now_us(judge);
@@ -150,8 +172,10 @@ void judge_take_request(struct judge *judge, const struct env_sim_call *call)
     char text[64];
     int64_t seq = 0;
     int attempt = 0;
-    if (!split(audit_id, text, &seq, &attempt))
-        return; /* exempt: judged by what it changes */
+    if (!split(audit_id, text, &seq, &attempt)) {
+        note_exempt(judge, audit_id);
+        return; /* judged by what it changes */
+    }
     if (judge->quiet)
         judge_break(judge, 6, "nothing has changed, and yet %s %s is sent (%s)", call->method, call->path,
                     audit_id);

@@ -150,6 +150,8 @@ const struct seen_status *seen_status_at(const struct seen_set *set, int64_t at_
 
 /* judge_keys.c */
 struct seen_key *judge_key_of(struct judge *judge, const char *audit_id);
+/* When that exempt write was sent. */
+int64_t judge_sent_us(struct judge *judge, const char *audit_id);
 void judge_close_reader(struct judge *judge, int program);
 
 /* judge_pods.c */

@@ -116,7 +116,8 @@ static void check_decision(struct judge *judge, struct seen_set *set, const stru
                     set_name(set->index));
 }
 
-static void take_status(struct judge *judge, struct seen_set *set, const cJSON *object, bool by_us)
+static void take_status(struct judge *judge, struct seen_set *set, const cJSON *object, bool by_us,
+                        bool exempt)
 {
     struct seen_status now = {.at_us = judge_now_us(judge)};
     read_status(json_get(object, "status"), &now);
@@ -137,6 +138,9 @@ static void take_status(struct judge *judge, struct seen_set *set, const cJSON *
                 set_name(set->index), now.stable, now.target, now.stage, now.done, now.left);
     if (by_us)
         check_decision(judge, set, old, &now);
+    if (exempt)
+        judge_break(judge, 10, "a write that only describes changes what %s has decided",
+                    set_name(set->index));
     set->statuses[set->status_count++ % STATUSES_MAX] = now;
 }
 
@@ -173,9 +177,8 @@ static void check_number(struct judge *judge, const struct seen_set *set, const 
 
 static void check_numbers(struct judge *judge, struct seen_set *set, const struct kubesim_change *change)
 {
-    int64_t way_us = 4 * judge->world->draw->network_us;
-    int64_t since_us = judge_since_us(judge, judge_now_us(judge) - way_us);
-    if (since_us == NEVER_US)
+    int64_t since_us = judge_since_us(judge, judge_sent_us(judge, change->audit_id));
+    if (since_us == NEVER_US || !str_starts_with(change->audit_id, "neo-x-"))
         return;
     struct most most = most_since(set, seen_status_now(set), since_us);
     check_number(judge, set, change, "readyReplicas", most.ready);
@@ -235,7 +238,7 @@ void judge_take_set(struct judge *judge, const struct kubesim_change *change)
     take_spec(judge, set, change->after);
     if (!change->after)
         return;
-    take_status(judge, set, change->after, by_us);
+    take_status(judge, set, change->after, by_us, by_us && str_starts_with(change->audit_id, "neo-x-"));
     if (by_us)
         check_numbers(judge, set, change);
     take_phase(judge, set, change->after);

@@ -31,6 +31,7 @@ struct options {
     const char *plant;
     bool planted; /* each plant until it is found */
     bool list;
+    bool go_on;
 };
 
 /* Distinct states over all runs: open addressing, doubled when half full. */
@@ -229,9 +230,14 @@ static int run_many(struct world *world)
         add(&totals);
         if (!report->invariant)
             continue;
-        tell_failure(world, &draw);
         totals.failures++;
-        break;
+        if (!options.go_on) {
+            tell_failure(world, &draw);
+            break;
+        }
+        printf("seed %llu breaks invariant %d: %s\n", (unsigned long long)draw.seed, report->invariant,
+               report->sentence);
+        fflush(stdout);
     }
     totals.seconds = now_s() - begun;
     print_totals(&totals);
@@ -298,6 +304,7 @@ static const char help[] =
     "  --operations K   only its first K operations\n"
     "  --aloud          print the whole story\n"
     "  --runs N         so many worlds; --minutes M: for so long\n"
+    "  --go-on          do not stop at the first seed that breaks, and tell each in one line\n"
     "  --avoid NAME     draw no operations of this name\n"
     "  --plant NAME     with this planted bug (--list-plants lists them)\n"
     "  --planted        each planted bug, or the one of --plant, until it is found\n"
@@ -336,6 +343,8 @@ static bool take_options(int argc, char **argv)
             options.aloud = true;
         else if (strcmp(argv[i], "--list-plants") == 0)
             options.list = true;
+        else if (strcmp(argv[i], "--go-on") == 0)
+            options.go_on = true;
         else if (strcmp(argv[i], "--planted") == 0)
             options.planted = true;
         else if (i + 1 >= argc || !take_option(argv[i], argv[i + 1]))
@@ -373,6 +382,7 @@ int main(int argc, char **argv)
     ENSURE(report != MAP_FAILED);
     struct world *world = world_prepare();
     make_base(world);
+    world_prepare_journal(world);
     bool one = options.has_seed && options.runs == 0 && options.minutes <= 0;
     int result = options.planted ? run_planted(world) : one ? run_seed(world) : run_many(world);
     remove_folder(world->folder);

@@ -309,7 +309,7 @@ static bool do_to_pod(struct world *world, const struct operation *operation)
 
 /* --- programs, disk, clock, network --------------------------------------------------------------------- */
 
-static void copy_file(const char *from, const char *to)
+void world_copy_file(const char *from, const char *to)
 {
     FILE *in = fopen(from, "rb");
     if (!in) {
@@ -333,7 +333,7 @@ static void copy_journal(const struct program *program, bool back)
     for (size_t i = 0; i < ARRAY_SIZE(journal_parts); i++) {
         CLEANUP_FREE char *file = xasprintf("%s%s", program->journal_path, journal_parts[i]);
         CLEANUP_FREE char *copy = xasprintf("%s.copy%s", program->journal_path, journal_parts[i]);
-        copy_file(back ? copy : file, back ? file : copy);
+        world_copy_file(back ? copy : file, back ? file : copy);
     }
 }
 

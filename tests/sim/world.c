@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define HOME_WITHIN_US (4 * 3600 * US_PER_S)
-#define QUIET_US (150 * US_PER_S)
+#define QUIET_US (75 * US_PER_S)
 
 int64_t world_now_us(const struct world *world)
 {
@@ -228,6 +228,29 @@ struct world *world_prepare(void)
     return world;
 }
 
+void world_prepare_journal(struct world *world)
+{
+    CLEANUP_FREE char *path = xasprintf("%s/template.db", world->folder);
+    struct env *env = env_sim_process(world->env);
+    struct journal *journal = NULL;
+    ENSURE(journal_open(env,
+                        &(struct journal_options){.path = path, .identity = "pod", .version = "simulated"},
+                        &journal, NULL) == 0);
+    journal_close(journal, "made for others");
+    env_free(env);
+}
+
+/* Making the tables takes as long as a rollout: the first journal begins as a copy. */
+static void put_template(const struct program *program)
+{
+    static const char *const parts[] = {"", "-wal"};
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+        CLEANUP_FREE char *template = xasprintf("%s/../template.db%s", program->world->folder, parts[i]);
+        CLEANUP_FREE char *own = xasprintf("%s%s", program->journal_path, parts[i]);
+        world_copy_file(template, own);
+    }
+}
+
 static void attach_kubelet(struct world *world)
 {
     const struct draw *draw = world->draw;
@@ -247,6 +270,8 @@ static void make_programs(struct world *world)
         struct program *program = &world->programs[i];
         *program = (struct program){.world = world, .index = i, .start_due_us = INT64_MAX};
         program->journal_path = xasprintf("%s/journal-%d.db", world->folder, i);
+        if (i == 0)
+            put_template(program);
         program_start(program);
     }
 }

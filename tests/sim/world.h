@@ -48,6 +48,8 @@ struct world {
 };
 
 struct world *world_prepare(void);
+/* Once its folder is there: a journal without any history, for the first controller of each run. */
+void world_prepare_journal(struct world *world);
 /* Plays the first so many operations, then heals the world and looks whether it comes home. Never returns:
  * the process ends. */
 _Noreturn void world_run(struct world *world, const struct draw *draw, int operations, struct report *report);
@@ -66,5 +68,7 @@ void program_start(struct program *program);
 void program_kill(struct program *program);
 void program_stop(struct program *program);
 /* Runs so many events. */
+/* from does not exist: to will not either. */
+void world_copy_file(const char *from, const char *to);
 void world_run_events(struct world *world, int count);
 cJSON *world_set(struct world *world, int set);
