@@ -228,16 +228,21 @@ static int choose_revision(struct program *program, struct ctl_undo *ret, struct
     return r < 0 ? r : ctl_undo_choose(set, revisions, number, ret, err);
 }
 
-static void tell_undo(struct program *program, const struct ctl_undo *undo, const char *did)
+static void tell_undo(struct program *program, const struct ctl_undo *undo, bool is_dry)
 {
     struct buf *text = &program->out.text;
     const char *name = option_argument(program->options, 0);
     const char *namespace = program->server.namespace;
     CLEANUP_FREE char *done =
-        xasprintf("neoset/%s %s revision %" PRId64 " (%s, %s): %s%s", name, did, undo->number, undo->name,
-                  undo->choice, undo->change, undo->recreates ? "; its pods are made anew for it" : "");
+        xasprintf("neoset/%s %s revision %" PRId64 " (%s, %s): %s%s", name,
+                  is_dry ? "would go back to" : "goes back to", undo->number, undo->name, undo->choice,
+                  undo->change, undo->recreates ? "; its pods are made anew for it" : "");
     escape_plain(text, done);
     buf_add_char(text, '\n');
+    if (is_dry) {
+        buf_add_text(text, "nothing was written (--dry-run)\n");
+        return;
+    }
     CLEANUP_FREE char *next =
         undo->is_paused ? xasprintf("it is paused, let it go: neosetctl resume %s -n %s", name, namespace)
                         : xasprintf("follow it: neosetctl status %s -n %s -w", name, namespace);
@@ -254,11 +259,8 @@ static int run_undo(struct program *program, struct error **err)
     int r = choose_revision(program, &undo, err);
     if (r == 0 && !undo.is_there && !is_dry)
         r = ctl_write_undo(&program->server, name, &undo, &written, err);
-    if (r == 0 && is_dry && !undo.is_there) {
-        tell_undo(program, &undo, "would go back to");
-        buf_add_text(&program->out.text, "nothing was written (--dry-run)\n");
-    } else if (r == 0 && written == CTL_WRITTEN) {
-        tell_undo(program, &undo, "goes back to");
+    if (r == 0 && ((is_dry && !undo.is_there) || written == CTL_WRITTEN)) {
+        tell_undo(program, &undo, is_dry);
     } else if (r == 0) {
         CLEANUP_FREE char *there = xasprintf("neoset/%s has the template of revision %" PRId64
                                              " (%s) already: nothing was written\n",

@@ -56,6 +56,9 @@ bool ctl_is_settled(const struct ctl_picture *picture)
         if (state != POD_DONE && state != POD_HELD)
             return false;
     }
+    /* A rollout of no pods does not complete, and nobody waits for it. */
+    if (set->wanted == 0 && picture->pods.count == 0)
+        return true;
     /* All pods may be done a moment before the controller says that the rollout is. */
     return !set->is_rolling || set->fence > 0;
 }

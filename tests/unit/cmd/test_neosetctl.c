@@ -528,6 +528,8 @@ static void undo_writes_the_template_of_the_revision_back(void **state)
     CLEANUP_FREE char *second = name_of_revision(stage, 2);
     expect_run(stage, "history mysql", 0, first, NULL);
     expect_run(stage, "undo mysql --dry-run", 0, "would go back to revision 1", NULL);
+    assert_non_null(strstr(stage->run.output, "nothing was written (--dry-run)\n"));
+    assert_null(strstr(stage->run.output, "follow it"));
     struct stat status;
     assert_int_not_equal(stat(stage->journal, &status), 0);
     expect_template_of(stage, second);
@@ -543,7 +545,9 @@ static void undo_writes_the_template_of_the_revision_back(void **state)
     converge(stage);
     CLEANUP_FREE char *third = name_of_revision(stage, 3);
     assert_string_equal(third, first);
+    merge(stage, SETS "/mysql", "{'spec':{'updateStrategy':{'pause':true}}}");
     expect_run(stage, "undo mysql --to-revision 2", 0, "goes back to revision 2", NULL);
+    assert_non_null(strstr(stage->run.output, "let it go: neosetctl resume mysql -n default\n"));
     expect_template_of(stage, second);
 }
 
@@ -618,7 +622,7 @@ static void undo_survives_what_happens_to_a_write(void **state)
     "a',"                                                                                                    \
     "'message':'all is well.'}}"
 #define UNDER_WAY                                                                                            \
-    "{'status':{'observedGeneration':9,'phase':'RollingOut','updateRevisionName':'b','currentRevisionName':" \
+    "{'status':{'observedGeneration':0,'phase':'RollingOut','updateRevisionName':'b','currentRevisionName':" \
     "'a','message':'it rolls.'}}"
 
 static void make_watched(struct stage *stage, const char *status)
@@ -683,6 +687,20 @@ static void a_watch_is_redrawn_in_place_on_a_terminal(void **state)
     stage->run.columns = 0;
 }
 
+static void a_watch_takes_the_journal_too(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, true);
+    make_two_revisions(stage);
+    CLEANUP_FREE char *words = xasprintf("status mysql -w --journal %s/controller.db", stage->folder);
+    stage->run.columns = 200;
+    const struct program_run *ended = run(stage, words);
+    assert_int_equal(ended->exit_code, 0);
+    if (!strstr(ended->output, "no controller is running on "))
+        fail_msg("%s", ended->output);
+    stage->run.columns = 0;
+}
+
 static void a_watch_of_a_set_that_goes_away_says_so(void **state)
 {
     struct stage *stage = *state;
@@ -712,6 +730,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(undo_survives_what_happens_to_a_write, setup, teardown),
         cmocka_unit_test_setup_teardown(a_watch_appends_a_line_for_each_change_and_ends, setup, teardown),
         cmocka_unit_test_setup_teardown(a_watch_is_redrawn_in_place_on_a_terminal, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_watch_takes_the_journal_too, setup, teardown),
         cmocka_unit_test_setup_teardown(a_watch_of_a_set_that_goes_away_says_so, setup, teardown),
         cmocka_unit_test_setup_teardown(many_at_once_take_turns, setup, teardown),
     };
