@@ -12,8 +12,12 @@ static bool avoided[OPERATION_KIND_COUNT];
 static struct {
     const char *name;
     bool with;
-} known[] = {{"adoption", false}, {"old-kubelet", false}, {"healing-after-restart", false}};
-enum { KNOWN_ADOPTION, KNOWN_OLD_KUBELET };
+} known[] = {{"adoption", false},
+             {"old-kubelet", false},
+             {"healing-after-restart", false},
+             {"ghost", false},
+             {"late-status", false}};
+enum { KNOWN_ADOPTION, KNOWN_OLD_KUBELET, KNOWN_HEALING_AFTER_RESTART, KNOWN_GHOST };
 
 bool draw_with(const char *name)
 {
@@ -156,6 +160,13 @@ static const char *draw_behaviour(struct dice *dice)
     return words[dice_below(dice, ARRAY_SIZE(words))];
 }
 
+static const char *draw_weather(struct dice *dice)
+{
+    static const char *const words[] = {"",          "",       "pending", "slow-pull", "never-ready",
+                                        "slow-stop", "pending"};
+    return words[dice_below(dice, ARRAY_SIZE(words))];
+}
+
 /* How often each is drawn. */
 static const struct {
     enum operation_kind kind;
@@ -169,6 +180,7 @@ static const struct {
     {DO_KILL_CONTAINER, 4}, {DO_BEHAVE, 7},       {DO_FAULT, 16},          {DO_COMPACT, 1},
     {DO_CRASH, 14},         {DO_STOP, 2},         {DO_LOSE_JOURNAL, 1},    {DO_BACKUP, 1},
     {DO_RESTORE, 1},        {DO_JUMP_CLOCK, 2},   {DO_STEAL_LEASE, 1},     {DO_DISK, 2},
+    {DO_WEATHER, 4},        {DO_LOSE_STATUS, 1},
 };
 
 bool draw_tolerates(const char *name)
@@ -274,6 +286,11 @@ static void draw_operation(struct dice *dice, const struct draw *world, struct o
     case DO_BEHAVE:
         set_text(ret, draw_behaviour(dice));
         break;
+    case DO_WEATHER:
+        set_text(ret, draw_weather(dice));
+        if (strcmp(ret->text, "pending") == 0 && !known[KNOWN_GHOST].with)
+            set_text(ret, "slow-pull");
+        break;
     case DO_FAULT:
         set_text(ret, draw_fault(dice));
         break;
@@ -349,6 +366,8 @@ static const char *const kind_names[OPERATION_KIND_COUNT] = {
     [DO_EVICT] = "evict",
     [DO_KILL_CONTAINER] = "kill-container",
     [DO_BEHAVE] = "behave",
+    [DO_WEATHER] = "weather",
+    [DO_LOSE_STATUS] = "lose-status",
     [DO_FAULT] = "fault",
     [DO_COMPACT] = "compact",
     [DO_CRASH] = "crash",
@@ -425,6 +444,10 @@ char *operation_tell(const struct operation *operation)
         return xasprintf("a container of %s-+%d dies", set, a);
     case DO_BEHAVE:
         return xasprintf("pod %s-+%d behaves: %s", set, a, *operation->text ? operation->text : "well");
+    case DO_WEATHER:
+        return xasprintf("from now on new pods behave: %s", *operation->text ? operation->text : "as before");
+    case DO_LOSE_STATUS:
+        return xasprintf("somebody removes the status of %s", set);
     case DO_FAULT:
         return xasprintf("the network: %s", operation->text);
     case DO_COMPACT:

@@ -33,6 +33,8 @@ enum operation_kind {
     DO_EVICT,           /* ordinal a, by the API */
     DO_KILL_CONTAINER,  /* of ordinal a: the first */
     DO_BEHAVE,          /* ordinal a behaves as text says; "": well */
+    DO_WEATHER,         /* from now on new pods behave as text says; "": as this world's do */
+    DO_LOSE_STATUS,     /* somebody removes the whole status of the set */
     DO_FAULT,           /* text: a fault of kubesim */
     DO_COMPACT,         /* the server forgets its history */
     DO_CRASH,           /* kill -9 after a more events, start again b milliseconds later */

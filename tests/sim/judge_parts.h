@@ -71,6 +71,7 @@ struct seen_set {
     int index;
     bool there;
     char uid[48];
+    int64_t born_us;
     struct seen_spec specs[SPECS_MAX]; /* a ring */
     unsigned spec_count;
     struct seen_status statuses[STATUSES_MAX]; /* a ring */

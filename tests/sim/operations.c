@@ -170,6 +170,13 @@ static void set_metadata(struct world *world, int set, const char *of, const cha
                     value);
 }
 
+static void lose_status(struct world *world, int set)
+{
+    CLEANUP_FREE char *path = set_path(set);
+    CLEANUP_FREE char *where = xasprintf("%s/status", path);
+    (void)ask(world, "PATCH", where, "application/merge-patch+json", "{\"status\":null}");
+}
+
 static bool do_to_set(struct world *world, const struct operation *operation)
 {
     int set = operation->set, a = operation->a;
@@ -217,6 +224,9 @@ static bool do_to_set(struct world *world, const struct operation *operation)
         return true;
     case DO_STRATEGY:
         (void)merge(world, set, "{\"spec\":{\"updateStrategy\":{\"type\":\"%s\"}}}", operation->text);
+        return true;
+    case DO_LOSE_STATUS:
+        lose_status(world, set);
         return true;
     case DO_NOISE:
         (void)merge(world, set, "{\"metadata\":{\"annotations\":{\"noise\":\"%d\"}}}", a);
@@ -301,6 +311,10 @@ static bool do_to_pod(struct world *world, const struct operation *operation)
         return true;
     case DO_BEHAVE:
         behave(world, set, a, operation->text);
+        return true;
+    case DO_WEATHER:
+        ENSURE(kubelet_set_behaviour(sim_server_kubelet(world->server),
+                                     *operation->text ? operation->text : world->draw->behaviour));
         return true;
     default:
         return false;
@@ -457,9 +471,10 @@ static void heal_pods(struct world *world)
             (void)ask(world, "DELETE", path, "application/json", "{\"gracePeriodSeconds\":0}");
         else if (claim_is_going(world, name))
             (void)ask(world, "DELETE", path, "application/json", "{}");
-        else if (words)
-            (void)ask(world, "PATCH", path, "application/merge-patch+json",
-                      "{\"metadata\":{\"annotations\":{\"kubesim.neo.io/behaviour\":null}}}");
+        else /* an event, so that its kubelet looks how it is to behave */
+            (void)ask(
+                world, "PATCH", path, "application/merge-patch+json",
+                "{\"metadata\":{\"annotations\":{\"kubesim.neo.io/behaviour\":null,\"healed\":\"1\"}}}");
     }
 }
 
@@ -486,6 +501,7 @@ void world_heal(struct world *world)
     world->disk_us = 0;
     world->calm = true;
     judge_take_heal(world->judge);
+    (void)kubelet_set_behaviour(sim_server_kubelet(world->server), world->draw->behaviour);
     heal_pods(world);
     for (int i = 0; i < world->draw->set_count; i++)
         heal_set(world, i);

@@ -92,6 +92,10 @@ bool kubelet_behaviour_is_known(const char *behaviour);
 /* The words, separated by ", ": for a sentence to a user. */
 const char *kubelet_behaviour_words(void);
 
+/* From now on pods without the annotation behave so; pods that are there when their next event comes. False:
+ * a word is not known. */
+bool kubelet_set_behaviour(struct kubelet *kubelet, const char *behaviour);
+
 /* options is copied. start_us: the caller's clock now (microseconds since 1970). */
 struct kubelet *kubelet_make(const struct kubelet_options *options, int64_t start_us);
 void kubelet_free(struct kubelet *kubelet);

@@ -23,3 +23,12 @@ size_t kubelet_see_truth(const struct kubelet *kubelet, const char *uid, struct 
     }
     return count;
 }
+
+bool kubelet_set_behaviour(struct kubelet *kubelet, const char *behaviour)
+{
+    unsigned read = 0;
+    if (!behaviour_read(behaviour, &read))
+        return false;
+    kubelet->default_behaviour = read;
+    return true;
+}
