@@ -3,6 +3,7 @@
  * What a start reads: the identity, the last entry, what is open. Each by key or from a small table: the time
  * does not grow with the history. The order of joins is written down (CROSS JOIN): without statistics the
  * planner begins with `entry`, 138 ms instead of 0.3. */
+#include "base/plant.h"
 #include "journal/failure.h"
 #include "journal/internal.h"
 #include "journal/row.h"
@@ -212,18 +213,20 @@ static int read_wait(struct journal *journal, sqlite3_stmt *statement, struct er
 {
     (void)err;
     const char *namespace = text(statement, 4);
-    open_set_add_wait(journal->open, &(struct open_wait){
-                                         .seq = sqlite3_column_int64(statement, 0),
-                                         .operation = sqlite3_column_int64(statement, 1),
-                                         .action = text(statement, 2),
-                                         .object = text(statement, 3),
-                                         .namespace = namespace && namespace[0] ? namespace : NULL,
-                                         .name = text(statement, 5),
-                                         .budget_us = sqlite3_column_int64(statement, 6),
-                                         .spent_us = sqlite3_column_int64(statement, 7),
-                                         .held = sqlite3_column_type(statement, 8) == SQLITE_NULL,
-                                         .since_mono_us = sqlite3_column_int64(statement, 8),
-                                     });
+    open_set_add_wait(
+        journal->open,
+        &(struct open_wait){
+            .seq = sqlite3_column_int64(statement, 0),
+            .operation = sqlite3_column_int64(statement, 1),
+            .action = text(statement, 2),
+            .object = text(statement, 3),
+            .namespace = namespace && namespace[0] ? namespace : NULL,
+            .name = text(statement, 5),
+            .budget_us = sqlite3_column_int64(statement, 6),
+            .spent_us = PLANT("deadline-restarted-by-a-restart") ? 0 : sqlite3_column_int64(statement, 7),
+            .held = sqlite3_column_type(statement, 8) == SQLITE_NULL,
+            .since_mono_us = sqlite3_column_int64(statement, 8),
+        });
     return 0;
 }
 

@@ -100,9 +100,11 @@ static void create_pod(struct plan *plan, const struct slot *slot)
     const struct revision_fact *revision = revision_for(plan, slot);
     if (!ensure_claims(plan, slot, operation) || !revision || !revision->template_text)
         return;
-    CLEANUP_FREE char *name = slot_name(plan, slot);
+    CLEANUP_FREE char *name =
+        PLANT("second-name") ? xasprintf("%s-x%d", plan->set->name, slot->ordinal) : slot_name(plan, slot);
     struct step_request *request = plan_request(plan, STEP_CREATE_POD, KUBE_POD, name, NULL, NULL, operation);
-    request->body = body_pod(plan->set, revision->template_text, revision->name, slot->ordinal, NULL);
+    request->body = body_pod(plan->set, revision->template_text, revision->name, slot->ordinal,
+                             PLANT("second-name") ? name : NULL);
     request->fingerprint = xasprintf("create/%s", revision->name);
     request->reason =
         xasprintf("create %s with %s", name, revision->first_image ? revision->first_image : "its image");

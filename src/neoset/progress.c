@@ -4,6 +4,7 @@
  * operations are over. */
 #include "neoset/plan_model.h"
 
+#include "base/plant.h"
 #include "base/time_text.h"
 
 static const char wait_ready[] = "ready";
@@ -108,7 +109,7 @@ static bool is_waited_for(const struct plan *plan, const struct slot *slot)
 static void want_ready(struct plan *plan, const struct slot *slot)
 {
     add_wait(&plan->out->waits, &plan->out->wait_count, wait_ready, slot->pod->name, budget_us(plan, slot),
-             "until it is available", plan->spec->pause);
+             "until it is available", plan->spec->pause && !PLANT("deadline-runs-in-pause"));
 }
 
 static void wait_for(struct plan *plan, struct slot *slot)
