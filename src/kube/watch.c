@@ -668,6 +668,11 @@ void kube_watch_stop(struct kube_watch *watch)
         watch_free(watch);
 }
 
+const char *kube_watch_version(const struct kube_watch *watch)
+{
+    return watch->version;
+}
+
 bool kube_watch_is_fresh(const struct kube_watch *watch)
 {
     return watch->state == KUBE_WATCH_FRESH && watch->reported;

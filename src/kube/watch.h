@@ -55,4 +55,6 @@ struct kube_watch *kube_watch_start(struct kube_client *client, const struct kub
                                     const struct kube_watch_callbacks *callbacks, void *context);
 /* No callback comes any more. NULL is fine. */
 void kube_watch_stop(struct kube_watch *watch);
+/* The resourceVersion that the list had and the stream has come to; NULL while it lists. */
+const char *kube_watch_version(const struct kube_watch *watch);
 bool kube_watch_is_fresh(const struct kube_watch *watch);

@@ -104,12 +104,14 @@ struct turn *controller_turn_of(struct set_group *group)
 
 /* --- watches -------------------------------------------------------------------------------------------- */
 
-uint32_t controller_mark(const struct controller *controller, enum kube_resource resource)
+void controller_take_answer(struct controller *controller, enum kube_resource resource, const cJSON *object)
 {
+    const char *version = NULL;
     for (size_t i = 0; i < WATCHED_COUNT; i++)
-        if (watched_resources[i] == resource)
-            return controller->watched[i].mark;
-    return 0;
+        if (watched_resources[i] == resource && controller->watched[i].watch)
+            version = kube_watch_version(controller->watched[i].watch);
+    store_take_answer(controller->store, resource, object, version, env_wall_us(controller->env),
+                      env_boot_us(controller->env));
 }
 
 static void check_listed(struct controller *controller)
@@ -134,7 +136,8 @@ static void list_begin(void *context)
 static void list_end(void *context)
 {
     struct watched *watched = context;
-    store_sweep(watched->controller->store, watched->resource, watched->mark);
+    store_sweep(watched->controller->store, watched->resource, watched->mark,
+                kube_watch_version(watched->watch));
     watched->listed = true;
     check_listed(watched->controller);
 }
@@ -246,8 +249,7 @@ static void refresh_done(void *context, const struct kube_answer *answer)
     struct env *env = controller->env;
     refresh->call = NULL;
     if (answer->outcome == KUBE_OK && cJSON_IsObject(answer->body)) {
-        store_take(controller->store, refresh->resource, answer->body,
-                   controller_mark(controller, refresh->resource), env_wall_us(env), env_boot_us(env));
+        controller_take_answer(controller, refresh->resource, answer->body);
     } else if (answer->http == 404 && str_equal(answer->reason, "NotFound")) {
         store_drop_name(controller->store, refresh->resource, refresh->namespace, refresh->name);
     } else {

@@ -79,8 +79,7 @@ static void status_answered(void *context, const struct kube_answer *answer)
             CLEANUP_FREE char *stored = neoset_described_text(json_get(answer->body, "status"));
             turn->status_failures = 0;
             turn->status_kept = str_equal(stored, turn->status_sent);
-            store_take(controller->store, KUBE_NEOSET, answer->body, controller_mark(controller, KUBE_NEOSET),
-                       env_wall_us(controller->env), now_us);
+            controller_take_answer(controller, KUBE_NEOSET, answer->body);
         } else if (answer->outcome != KUBE_NOT_SENT || controller->leads) {
             if (answer->outcome == KUBE_REFUSED && answer->http != 404)
                 report_refusal(controller, group, "cannot write the status", answer);

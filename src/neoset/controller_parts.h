@@ -124,7 +124,8 @@ void controller_report(struct controller *controller, enum report_level level, c
 bool controller_may_plan(const struct controller *controller);
 bool controller_is_fresh(const struct controller *controller, const char **ret_why);
 void controller_wake_all(struct controller *controller);
-uint32_t controller_mark(const struct controller *controller, enum kube_resource resource);
+/* An answer brought the newest state of an object. */
+void controller_take_answer(struct controller *controller, enum kube_resource resource, const cJSON *object);
 /* Reads an object whose answer did not bring it, then wakes the group. */
 void controller_refresh(struct controller *controller, enum kube_resource resource, const char *namespace,
                         const char *name, struct set_group *group);

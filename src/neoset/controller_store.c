@@ -147,7 +147,8 @@ static void take_set(struct store *store, const cJSON *object, uint32_t mark, in
     if (!fact)
         return;
     struct set_group *group = store_need_group(store, fact->namespace, fact->name);
-    group->set_mark = mark;
+    if (mark || !group->set)
+        group->set_mark = mark;
     if (group->set && is_older(fact->version, group->set->version)) {
         neoset_fact_free(fact);
         return;
@@ -231,6 +232,12 @@ static void remove_pod(struct store *store, struct set_group *group, struct pod_
     store_drop_if_empty(store, group);
 }
 
+static void note_gone(struct set_group *group, const char *uid)
+{
+    str_replace(&group->gone_uids[group->next_gone], uid);
+    group->next_gone = (group->next_gone + 1) % GONE_UIDS;
+}
+
 static bool is_known_gone(const struct set_group *group, const char *uid)
 {
     for (size_t i = 0; i < GONE_UIDS; i++)
@@ -260,7 +267,7 @@ static void take_pod(struct store *store, const cJSON *object, uint32_t mark, in
         return;
     struct set_group *group = group_of_pod(store, kube_object_namespace(object), name, true, &ordinal);
     struct pod_slot *slot = pod_slot(group, ordinal);
-    if (slot)
+    if (slot && mark)
         slot->mark = mark;
     if ((slot && is_older(kube_object_version(object), slot->fact->version)) ||
         is_known_gone(group, kube_object_uid(object)))
@@ -273,9 +280,9 @@ static void take_pod(struct store *store, const cJSON *object, uint32_t mark, in
         pod_fact_free(slot->fact);
     } else {
         slot = insert_pod(store, group, ordinal);
+        slot->mark = mark;
     }
     slot->fact = fact;
-    slot->mark = mark;
     if (group->memory)
         neoset_observe_pod(group->memory, fact, wall_us, boot_us);
     tell_changed(store, group);
@@ -315,7 +322,7 @@ static void take_claim(struct store *store, const cJSON *object, uint32_t mark)
     if (!fact)
         return;
     struct claim_slot *slot = find_claim(store, fact->namespace, fact->name);
-    if (slot)
+    if (slot && mark)
         slot->mark = mark;
     if (slot && is_older(fact->version, slot->fact->version)) {
         claim_fact_free(fact);
@@ -460,7 +467,7 @@ static void take_revision(struct store *store, const cJSON *object, uint32_t mar
     if (!name)
         return;
     struct revision_slot *slot = find_revision(store, kube_object_namespace(object), name);
-    if (slot)
+    if (slot && mark)
         slot->mark = mark;
     if (slot && is_older(kube_object_version(object), slot->fact->version))
         return;
@@ -495,6 +502,44 @@ void store_take(struct store *store, enum kube_resource resource, const cJSON *o
         take_revision(store, object, mark);
 }
 
+static bool is_known(const struct store *store, enum kube_resource resource, const cJSON *object)
+{
+    const char *namespace = kube_object_namespace(object), *name = kube_object_name(object);
+    const struct set_group *group = NULL;
+    size_t length = 0;
+    int ordinal = -1;
+    switch (resource) {
+    case KUBE_NEOSET:
+        group = store_find_group(store, namespace, name);
+        return group && group->set;
+    case KUBE_CLAIM:
+        return find_claim(store, namespace, name) != NULL;
+    case KUBE_REVISION:
+        return find_revision(store, namespace, name) != NULL;
+    case KUBE_POD:
+        if (!neoset_split_pod_name(name, &length, &ordinal))
+            return false;
+        CLEANUP_FREE char *set_name = xstrndup(name, length);
+        group = store_find_group(store, namespace, set_name);
+        return group && pod_slot(group, ordinal);
+    default:
+        return false;
+    }
+}
+
+void store_take_answer(struct store *store, enum kube_resource resource, const cJSON *object,
+                       const char *watch_version, int64_t wall_us, int64_t boot_us)
+{
+    const char *version = kube_object_version(object);
+    if (!kube_object_name(object))
+        return;
+    bool is_passed =
+        version && watch_version && (str_equal(version, watch_version) || is_older(version, watch_version));
+    if (is_passed && !is_known(store, resource, object))
+        return;
+    store_take(store, resource, object, 0, wall_us, boot_us);
+}
+
 void store_drop(struct store *store, enum kube_resource resource, const cJSON *last_state)
 {
     const char *namespace = kube_object_namespace(last_state);
@@ -511,8 +556,10 @@ void store_drop(struct store *store, enum kube_resource resource, const cJSON *l
     } else if (resource == KUBE_POD) {
         group = group_of_pod(store, namespace, name, false, &ordinal);
         struct pod_slot *slot = group ? pod_slot(group, ordinal) : NULL;
-        if (slot && str_equal(slot->fact->uid, uid))
+        if (slot && str_equal(slot->fact->uid, uid)) {
+            note_gone(group, uid);
             remove_pod(store, group, slot);
+        }
     } else if (resource == KUBE_CLAIM) {
         struct claim_slot *slot = find_claim(store, namespace, name);
         if (slot && str_equal(slot->fact->uid, uid))
@@ -531,8 +578,7 @@ static void drop_pod_name(struct store *store, const char *namespace, const char
     struct pod_slot *slot = group ? pod_slot(group, ordinal) : NULL;
     if (!slot)
         return;
-    str_replace(&group->gone_uids[group->next_gone], slot->fact->uid);
-    group->next_gone = (group->next_gone + 1) % GONE_UIDS;
+    note_gone(group, slot->fact->uid);
     remove_pod(store, group, slot);
 }
 
@@ -556,42 +602,47 @@ void store_drop_name(struct store *store, enum kube_resource resource, const cha
     }
 }
 
-static void sweep_sets(struct store *store, uint32_t mark)
+static bool is_swept(uint32_t seen, uint32_t mark, const char *version, const char *list_version)
+{
+    return seen != mark && !(list_version && is_older(list_version, version));
+}
+
+static void sweep_sets(struct store *store, uint32_t mark, const char *list_version)
 {
     struct set_group *group = NULL, *next = NULL;
     HASH_ITER (hh, store->groups, group, next) {
-        if (group->set && group->set_mark != mark)
+        if (group->set && is_swept(group->set_mark, mark, group->set->version, list_version))
             remove_set(store, group);
     }
 }
 
-static void sweep_pods(struct store *store, uint32_t mark)
+static void sweep_pods(struct store *store, uint32_t mark, const char *list_version)
 {
     struct set_group *group = NULL, *next = NULL;
     HASH_ITER (hh, store->groups, group, next) {
         /* From the end: the group goes with its last pod when there is no set. */
         for (size_t i = group->pod_count; i > 0; i--)
-            if (group->pods[i - 1].mark != mark)
+            if (is_swept(group->pods[i - 1].mark, mark, group->pods[i - 1].fact->version, list_version))
                 remove_pod(store, group, &group->pods[i - 1]);
     }
 }
 
-void store_sweep(struct store *store, enum kube_resource resource, uint32_t mark)
+void store_sweep(struct store *store, enum kube_resource resource, uint32_t mark, const char *list_version)
 {
     if (resource == KUBE_NEOSET) {
-        sweep_sets(store, mark);
+        sweep_sets(store, mark, list_version);
     } else if (resource == KUBE_POD) {
-        sweep_pods(store, mark);
+        sweep_pods(store, mark, list_version);
     } else if (resource == KUBE_CLAIM) {
         struct claim_slot *slot = NULL, *next = NULL;
         HASH_ITER (hh, store->claims, slot, next) {
-            if (slot->mark != mark)
+            if (is_swept(slot->mark, mark, slot->fact->version, list_version))
                 remove_claim(store, slot);
         }
     } else if (resource == KUBE_REVISION) {
         struct revision_slot *slot = NULL, *next = NULL;
         HASH_ITER (hh, store->revisions, slot, next) {
-            if (slot->mark != mark)
+            if (is_swept(slot->mark, mark, slot->fact->version, list_version))
                 remove_revision(store, slot);
         }
     }

@@ -12,7 +12,7 @@
 
 struct pod_slot {
     struct pod_fact *fact;
-    uint32_t mark; /* of the list or watch that saw it last */
+    uint32_t mark; /* of the list or watch that saw it last; 0: only an answer has brought it */
 };
 
 /* uids of pods that an answer said are gone: late watch lines about them are ignored. */
@@ -106,10 +106,14 @@ const char *store_find_same_selector(const struct store *store, const struct set
 /* An object was seen: its fact replaces an older one. Kinds that are not kept are ignored. */
 void store_take(struct store *store, enum kube_resource resource, const cJSON *object, uint32_t mark,
                 int64_t wall_us, int64_t boot_us);
+/* The answer to a write or a GET brought the object: it may be older than what the watch has told. An object that
+ * is not known, of a version that the watch has passed (watch_version; NULL: it lists), was deleted meanwhile. */
+void store_take_answer(struct store *store, enum kube_resource resource, const cJSON *object,
+                       const char *watch_version, int64_t wall_us, int64_t boot_us);
 /* An object was deleted; last_state is what it was. */
 void store_drop(struct store *store, enum kube_resource resource, const cJSON *last_state);
 /* A quorum read says that there is nothing under this name. */
 void store_drop_name(struct store *store, enum kube_resource resource, const char *namespace,
                      const char *name);
-/* A full list ended: what does not have its mark is gone. */
-void store_sweep(struct store *store, enum kube_resource resource, uint32_t mark);
+/* A full list ended: what does not have its mark is gone, unless it is newer than the list (list_version). */
+void store_sweep(struct store *store, enum kube_resource resource, uint32_t mark, const char *list_version);

@@ -234,15 +234,24 @@ static void report_outcome(struct controller *controller, const struct step_outc
                       *outcome->summary ? ": " : "", outcome->summary);
 }
 
+/* A delete that did not leave the object terminating has removed it, and shows what it was. */
+static bool is_gone_at_once(const struct step_outcome *outcome)
+{
+    return outcome->step_kind == STEP_DELETE && outcome->kind == JOURNAL_APPLIED &&
+           !json_path_str(outcome->object, "metadata", "deletionTimestamp", NULL);
+}
+
 /* The newest state that the answer or the reading brought replaces our fact at once. */
 static void take_outcome_object(struct controller *controller, struct set_group *group,
                                 const struct step_outcome *outcome)
 {
     const struct kube_ref *target = &outcome->target;
+    if (outcome->object && is_gone_at_once(outcome)) {
+        store_drop(controller->store, target->resource, outcome->object);
+        return;
+    }
     if (outcome->object) {
-        store_take(controller->store, target->resource, outcome->object,
-                   controller_mark(controller, target->resource), env_wall_us(controller->env),
-                   env_boot_us(controller->env));
+        controller_take_answer(controller, target->resource, outcome->object);
         return;
     }
     bool unclear = outcome->kind == JOURNAL_APPLIED || outcome->kind == JOURNAL_OVERTAKEN ||

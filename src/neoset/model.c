@@ -91,6 +91,10 @@ static void set_available(const struct plan *plan, struct slot *slot)
         (slot->is_open && slot->open.lowers_availability))
         return;
     slot->available_boot_us = good_since(plan, slot) + window_us(plan, slot);
+    /* Ready when this run first saw it, by a clock that does not agree with ours: its window was over before.
+     */
+    if (slot->was_done && slot->seen && slot->seen->ready_boot_us == slot->seen->seen_boot_us)
+        slot->available_boot_us = plan->at->boot_us;
     slot->available = plan->at->boot_us >= slot->available_boot_us;
 }
 
@@ -169,8 +173,11 @@ static void fill_slot(struct plan *plan, struct slot *slot)
         plan_wake(plan, slot->completion.again_boot_us);
     bool was_proven = slot->seen && pod->state && pod->state->step &&
                       slot->seen->proven_step == text_hash64(pod->state->step);
-    slot->was_done =
-        str_equal(slot->carries, plan->now.target) && ordinals_has(&plan->now.done, pod->ordinal);
+    /* Done on the target; or never moved away from stable, which every pod ran and was available with. */
+    const struct neoset_deciding *now = &plan->now;
+    slot->was_done = (str_equal(slot->carries, now->target) && ordinals_has(&now->done, pod->ordinal)) ||
+                     (now->stable_proven && str_equal(slot->carries, now->stable) &&
+                      !ordinals_has(&now->left, pod->ordinal));
     slot->proven = slot->live && (slot->completion.done || was_proven || slot->was_done);
     slot->ready = slot->live && is_ready(plan, pod);
     set_available(plan, slot);

@@ -66,6 +66,15 @@ static void take(struct scene *scene, enum kube_resource resource, const char *t
     store_take(scene->store, resource, object, mark, 1000, 1000);
 }
 
+static void answer(struct scene *scene, enum kube_resource resource, const char *text,
+                   const char *watch_version)
+{
+    cJSON *object = NULL;
+    assert_int_equal(json_parse(text, strlen(text), &object, NULL), 0);
+    store_take_answer(scene->store, resource, object, watch_version, 0, 0);
+    json_delete(object);
+}
+
 static void drop(struct scene *scene, enum kube_resource resource, const char *text)
 {
     CLEANUP_JSON cJSON *object = parse(text);
@@ -137,6 +146,42 @@ static void what_an_answer_says_is_gone_does_not_come_back_by_a_late_line(void *
     assert_non_null(pod(scene, 4));
 }
 
+/* The stream has told of the end of the object before the answer to a write came. */
+static void an_answer_that_the_watch_has_passed_brings_nothing_back(void **state)
+{
+    struct scene *scene = *state;
+    static const struct {
+        enum kube_resource resource;
+        const char *text;
+    } objects[] = {
+        {KUBE_POD, POD("mysql-4", "u1", "10")},
+        {KUBE_NEOSET, SET("s", "10")},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(objects); i++) {
+        take(scene, objects[i].resource, objects[i].text, 1);
+        drop(scene, objects[i].resource, objects[i].text);
+        answer(scene, objects[i].resource, objects[i].text, "12");
+        answer(scene, objects[i].resource, objects[i].text, "10");
+    }
+    assert_null(pod(scene, 4));
+    const struct set_group *group = store_find_group(scene->store, "db", "mysql");
+    assert_true(!group || !group->set);
+    /* What the watch has not come to is new. */
+    answer(scene, KUBE_POD, POD("mysql-4", "u2", "13"), "12");
+    assert_string_equal(pod(scene, 4)->uid, "u2");
+}
+
+static void a_list_does_not_judge_what_is_newer_than_it(void **state)
+{
+    struct scene *scene = *state;
+    take(scene, KUBE_NEOSET, SET("s", "1"), 1);
+    answer(scene, KUBE_POD, POD("mysql-3", "u3", "9"), NULL);
+    answer(scene, KUBE_POD, POD("mysql-4", "u4", "11"), NULL);
+    store_sweep(scene->store, KUBE_POD, 2, "10");
+    assert_null(pod(scene, 3));
+    assert_string_equal(pod(scene, 4)->uid, "u4");
+}
+
 static void pods_are_kept_in_order_by_name_whoever_owns_them(void **state)
 {
     struct scene *scene = *state;
@@ -164,13 +209,13 @@ static void what_a_full_list_does_not_show_is_gone(void **state)
     /* The next list: one is unchanged, and one came by an answer in between. */
     take(scene, KUBE_POD, POD("mysql-0", "a", "1"), 2);
     take(scene, KUBE_POD, POD("mysql-2", "d", "9"), 2);
-    store_sweep(scene->store, KUBE_POD, 2);
+    store_sweep(scene->store, KUBE_POD, 2, NULL);
     assert_non_null(pod(scene, 0));
     assert_null(pod(scene, 1));
     assert_non_null(pod(scene, 2));
     assert_null(store_find_group(scene->store, "db", "other"));
     assert_int_equal(scene->dropped, 1);
-    store_sweep(scene->store, KUBE_NEOSET, 2);
+    store_sweep(scene->store, KUBE_NEOSET, 2, NULL);
     assert_null(store_find_group(scene->store, "db", "mysql")->set);
     assert_int_equal(scene->store->set_count, 0);
 }
@@ -189,7 +234,7 @@ static void revisions_belong_to_the_uid_that_controls_them(void **state)
     assert_int_equal(store_find_revisions(scene->store, "s2")->count, 1);
     drop(scene, KUBE_REVISION, META("mysql-a", "r", "5", "") "}");
     assert_null(store_find_revisions(scene->store, "s1"));
-    store_sweep(scene->store, KUBE_REVISION, 2);
+    store_sweep(scene->store, KUBE_REVISION, 2, NULL);
     assert_null(store_find_revisions(scene->store, "s2"));
 }
 
@@ -243,6 +288,8 @@ int main(void)
         scene_test(another_pod_of_the_name_replaces_the_one_before),
         scene_test(what_an_answer_says_is_gone_does_not_come_back_by_a_late_line),
         scene_test(pods_are_kept_in_order_by_name_whoever_owns_them),
+        scene_test(an_answer_that_the_watch_has_passed_brings_nothing_back),
+        scene_test(a_list_does_not_judge_what_is_newer_than_it),
         scene_test(what_a_full_list_does_not_show_is_gone),
         scene_test(revisions_belong_to_the_uid_that_controls_them),
         scene_test(who_is_concerned_is_told),
