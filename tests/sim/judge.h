@@ -28,4 +28,6 @@ void judge_look(struct judge *judge);
 bool judge_is_home(struct judge *judge, char *why, size_t why_size);
 /* From now on no controller may write anything but its lease. */
 void judge_expect_quiet(struct judge *judge, bool quiet);
+/* What the journals have open becomes part of the story. */
+void judge_tell_open(struct judge *judge);
 void judge_look_at_end(struct judge *judge);

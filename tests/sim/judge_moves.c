@@ -255,6 +255,21 @@ static void judge_create(const struct move *move)
                     name_of(move), move->revision);
 }
 
+void judge_note_delete(struct judge *judge, const struct seen_key *key)
+{
+    for (int i = 0; i < judge->world->draw->set_count; i++) {
+        struct seen_set *set = &judge->sets[i];
+        for (int k = 0; k < POD_ORDINALS_MAX; k++) {
+            struct seen_pod *pod = &set->pods[k];
+            if (strcmp(pod->name, key->name) != 0 || strcmp(key->action, "delete") != 0)
+                continue;
+            if (strcmp(pod->uid, pod->deleted_uid) == 0)
+                judge_break(judge, 3, "%s (uid %s) is deleted twice", pod->name, pod->uid);
+            memcpy(pod->deleted_uid, pod->uid, sizeof(pod->uid));
+        }
+    }
+}
+
 /* --- what it is ----------------------------------------------------------------------------------------- */
 
 static bool same_images(const cJSON *a, const cJSON *b)
@@ -284,6 +299,11 @@ static const char *revision_of(const cJSON *pod)
     return revision ? revision : "";
 }
 
+static const char *state_of(const cJSON *pod)
+{
+    return json_path_str(pod, "metadata", "annotations", "apps.neo.io/in-place-state", NULL);
+}
+
 static enum move_kind kind_of(const struct kubesim_change *change)
 {
     const cJSON *before = change->before, *after = change->after;
@@ -296,6 +316,8 @@ static enum move_kind kind_of(const struct kubesim_change *change)
         return MOVE_PATCH;
     if (strcmp(revision_of(before), revision_of(after)) != 0)
         return MOVE_METADATA;
+    if (!str_equal(state_of(before), state_of(after)))
+        return MOVE_PATCH;
     return gate_of(after) == -1 && gate_of(before) != -1 ? MOVE_DRAIN : MOVE_NONE;
 }
 

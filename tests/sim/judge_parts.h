@@ -58,6 +58,7 @@ struct seen_pod {
     bool moved_available;
     int patched_epoch, deleted_epoch; /* of this uid */
     int64_t moved_us;                 /* last patch or creation that put it on its revision */
+    char deleted_uid[48];             /* the last one that we deleted */
     bool waits, scheduled;
     int64_t waited_us; /* moved, and not in service, while time counts */
     /* Done. */
@@ -172,6 +173,8 @@ void judge_equals_template(struct judge *judge, const struct seen_set *set, cons
 /* A write of ours to a pod of the set; before: as it was. */
 void judge_move(struct judge *judge, struct seen_set *set, int ordinal, const struct kubesim_change *change,
                 const struct seen_key *key);
+/* A DELETE of ours was accepted; it may have been of no effect. */
+void judge_note_delete(struct judge *judge, const struct seen_key *key);
 
 /* judge_sets.c */
 void judge_take_set(struct judge *judge, const struct kubesim_change *change);

@@ -4,6 +4,7 @@
  * done only what is done (14). */
 #include "judge_parts.h"
 
+#include <limits.h>
 #include <stdio.h>
 
 static void copy_text(char *to, size_t size, const char *text)
@@ -116,8 +117,41 @@ static void check_decision(struct judge *judge, struct seen_set *set, const stru
                     set_name(set->index));
 }
 
+/* The stage fell: down to what the last fall began at, every pod is on the target and was available. */
+static void check_fall(struct judge *judge, struct seen_set *set, const struct seen_status *old,
+                       const struct seen_status *now, const struct seen_key *key)
+{
+    int64_t since_us = key ? judge_since_us(judge, key->decided_us) : NEVER_US;
+    if (!old || !old->present || now->epoch != old->epoch || now->stage >= old->stage || !now->proven ||
+        since_us == NEVER_US)
+        return;
+    int budget = 0, replicas_least = INT_MAX, replicas_most = 0, start = 0, fence = 0;
+    unsigned at = 0;
+    for (const struct seen_spec *spec; (spec = seen_spec_since(set, since_us, &at)) != NULL;) {
+        budget = MAX(budget, spec->budget);
+        fence = MAX(fence, spec->fence);
+        replicas_least = MIN(replicas_least, spec->replicas);
+        replicas_most = MAX(replicas_most, spec->replicas);
+        start = spec->start;
+    }
+    if (now->stage >= replicas_least - 1 || replicas_most == 0)
+        return; /* cut to what there is */
+    if (!now->done)
+        judge_break(judge, 10, "the stage of %s falls from %d to %d, and nothing is done",
+                    set_name(set->index), old->stage, now->stage);
+    for (int index = MAX(now->stage + budget, fence); index < replicas_least; index++) {
+        const struct seen_pod *pod = &set->pods[start + index];
+        bool was_there = pod->there || pod->served_us > since_us;
+        bool was_good = pod->serving || (pod->served_us > since_us && !pod->lost_by_us);
+        if (!was_there || !was_good || strcmp(pod->revision, now->target) != 0)
+            judge_break(judge, 10,
+                        "the stage of %s falls from %d to %d, and %s-%d is not there, or not on the target",
+                        set_name(set->index), old->stage, now->stage, set_name(set->index), start + index);
+    }
+}
+
 static void take_status(struct judge *judge, struct seen_set *set, const cJSON *object, bool by_us,
-                        bool exempt)
+                        bool exempt, const char *audit_id)
 {
     struct seen_status now = {.at_us = judge_now_us(judge)};
     read_status(json_get(object, "status"), &now);
@@ -138,6 +172,8 @@ static void take_status(struct judge *judge, struct seen_set *set, const cJSON *
                 set_name(set->index), now.stable, now.target, now.stage, now.done, now.left);
     if (by_us)
         check_decision(judge, set, old, &now);
+    if (by_us)
+        check_fall(judge, set, old, &now, judge_key_of(judge, audit_id));
     if (exempt)
         judge_break(judge, 10, "a write that only describes changes what %s has decided",
                     set_name(set->index));
@@ -241,7 +277,8 @@ void judge_take_set(struct judge *judge, const struct kubesim_change *change)
     take_spec(judge, set, change->after);
     if (!change->after)
         return;
-    take_status(judge, set, change->after, by_us, by_us && str_starts_with(change->audit_id, "neo-x-"));
+    take_status(judge, set, change->after, by_us, by_us && str_starts_with(change->audit_id, "neo-x-"),
+                change->audit_id);
     if (by_us)
         check_numbers(judge, set, change);
     take_phase(judge, set, change->after);

@@ -310,6 +310,8 @@ static void come_home(struct world *world)
     char why[SENTENCE_MAX] = "";
     while (!judge_is_home(world->judge, why, sizeof(why))) {
         if (world_now_us(world) > until_us)
+            judge_tell_open(world->judge);
+        if (world_now_us(world) > until_us)
             report_break(world->report, 7, "a good template does not complete within %lld min: %s",
                          (long long)(HOME_WITHIN_US / US_PER_S / 60), why);
         world_run_for(world, US_PER_S);
