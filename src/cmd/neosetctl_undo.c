@@ -90,24 +90,28 @@ static int find_number(const struct choice *choice, int64_t number, const struct
                      set->namespace);
 }
 
-static int find_earlier(const struct choice *choice, const struct revision_fact **ret, const char **ret_why,
-                        struct error **err)
+/* A rollout is under way: what every pod ran before it is what people want back, also when it is on its way
+ * there already (asked twice, an undo must not become a redo). */
+static const struct revision_fact *find_stable(const struct choice *choice, const char *phase)
 {
     const struct neoset_deciding *deciding = &choice->set->deciding;
-    bool is_rolling = deciding->stable && deciding->target && !str_equal(deciding->stable, deciding->target);
-    for (size_t i = 0; i < choice->count; i++) {
-        if (!is_elsewhere(choice, choice->revisions[i]))
-            continue;
-        *ret = choice->revisions[i];
-        *ret_why = "the one before";
-    }
-    for (size_t i = 0; is_rolling && i < choice->count; i++) {
-        if (!str_equal(choice->revisions[i]->name, deciding->stable) ||
-            !is_elsewhere(choice, choice->revisions[i]))
-            continue;
-        *ret = choice->revisions[i];
-        *ret_why = "the stable revision";
-    }
+    bool differs = deciding->stable && deciding->target && !str_equal(deciding->stable, deciding->target);
+    if (!differs && !str_equal(phase, "RollingOut") && !str_equal(phase, "Canary"))
+        return NULL;
+    for (size_t i = 0; i < choice->count; i++)
+        if (str_equal(choice->revisions[i]->name, deciding->stable) && choice->revisions[i]->template_text)
+            return choice->revisions[i];
+    return NULL;
+}
+
+static int find_earlier(const struct choice *choice, const char *phase, const struct revision_fact **ret,
+                        const char **ret_why, struct error **err)
+{
+    *ret = find_stable(choice, phase);
+    *ret_why = *ret ? "the stable revision" : "the one before";
+    for (size_t i = choice->count; !*ret && i > 0; i--)
+        if (is_elsewhere(choice, choice->revisions[i - 1]))
+            *ret = choice->revisions[i - 1];
     if (*ret)
         return 0;
     return error_set(err, ERROR_REFUSED,
@@ -153,7 +157,7 @@ int ctl_undo_choose(const cJSON *set, const cJSON *revisions, int64_t number, st
     else if (number > 0)
         r = find_number(&choice, number, &to, err);
     else
-        r = find_earlier(&choice, &to, &ret->choice, err);
+        r = find_earlier(&choice, json_path_str(set, "status", "phase", NULL), &to, &ret->choice, err);
     if (r == 0)
         describe(&choice, to, ret);
     choice_done(&choice);

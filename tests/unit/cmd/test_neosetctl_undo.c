@@ -66,9 +66,14 @@ static void chooses_the_revision_that_people_mean(void **state)
          false, true},
         {TEMPLATE("mysql:8.1"), STATUS("mysql-a", "mysql-b"), 0, "mysql-a", "the stable revision",
          "image mysql:8.1 -> mysql:8.0", false, false},
+        /* asked again, before the controller saw it and while it is on its way: it is there */
+        {TEMPLATE("mysql:8.0"), STATUS("mysql-a", "mysql-b"), 0, "mysql-a", "the stable revision", NULL, true,
+         false},
+        {TEMPLATE("mysql:8.0"), STATUS("mysql-a", "mysql-a") ",'phase':'RollingOut'", 0, "mysql-a",
+         "the stable revision", NULL, true, false},
         /* a template that no controller has seen yet: back to the newest revision */
-        {TEMPLATE("mysql:9"), STATUS("mysql-b", "mysql-b"), 0, "mysql-c", "the one before",
-         "spec.priorityClassName", false, true},
+        {TEMPLATE("mysql:9"), STATUS("mysql-b", "mysql-b") ",'phase':'Completed'", 0, "mysql-c",
+         "the one before", "spec.priorityClassName", false, true},
         /* as asked; also the one that is there, by its meaning */
         {SET_C, STATUS("mysql-c", "mysql-c"), 1, "mysql-a", "as asked", "spec.priorityClassName", false,
          true},
