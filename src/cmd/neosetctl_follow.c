@@ -146,6 +146,14 @@ static int report(const struct ctl_follow *what, const struct ctl_picture *pictu
     return r;
 }
 
+/* Who watches need not be told to watch. */
+static void drop_own_command(const struct set_view *set, char *text)
+{
+    CLEANUP_FREE char *own = xasprintf("\nNext: neosetctl status %s -n %s -w\n", set->name, set->namespace);
+    if (str_ends_with(text, own))
+        text[strlen(text) - strlen(own)] = '\0';
+}
+
 static int show_picture(struct follower *follower, const struct ctl_picture *picture, struct error **err)
 {
     const struct ctl_follow *what = follower->what;
@@ -155,6 +163,7 @@ static int show_picture(struct follower *follower, const struct ctl_picture *pic
         int r = report(what, picture, &text, err);
         if (r < 0)
             return r;
+        drop_own_command(&picture->set, text);
         draw(follower, text);
         return out_flush(what->out, err);
     }
