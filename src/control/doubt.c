@@ -108,7 +108,9 @@ static void take_verdict(struct flight *flight, const cJSON *object)
     enum step_verdict verdict = resolve(flight, object);
     CLEANUP_FREE char *settled = NULL;
     enum step_verdict word;
-    if (verdict == STEP_OPEN && settled_by_person(flight, object, &word, &settled))
+    /* The word itself moved the version, so that what was open looks as if it could never be any more. */
+    bool may_settle = verdict == STEP_OPEN || verdict == STEP_ABSENT;
+    if (may_settle && settled_by_person(flight, object, &word, &settled))
         verdict = word;
     if (verdict == STEP_OPEN) {
         flight_set_open(flight);

@@ -2,6 +2,7 @@
 #include "control/exempt.h"
 
 #include "control/answer.h"
+#include "control/preconditions.h"
 #include "kube/object.h"
 
 #include <stdio.h>
@@ -120,8 +121,11 @@ static bool is_allowed(const struct exempt_request *request)
     case EXEMPT_LEASE:
         return request->resource == KUBE_LEASE && on_object;
     case EXEMPT_DRY_RUN:
-        /* The query is added here. A delete is not in the table: its body would silence the query. */
+        /* The query is added here. Not for a delete: its body would silence the query. */
         return true;
+    case EXEMPT_DRY_DELETE:
+        return on_object && request->name &&
+               preconditions_check_orphan_delete(request->body, true, NULL) == 0;
     case EXEMPT_REVIEW:
         return request->resource == KUBE_SELF_REVIEW && on_object;
     case EXEMPT_KIND_COUNT:
@@ -133,7 +137,7 @@ static bool is_allowed(const struct exempt_request *request)
 static bool is_method_of_kind(const struct exempt_request *request)
 {
     const char *methods = kinds[request->kind].methods;
-    return strstr(methods, request->method) != NULL && strcmp(request->method, "DELETE") != 0;
+    return strstr(methods, request->method) != NULL;
 }
 
 /* --- sending -------------------------------------------------------------------------------------------- */
@@ -179,6 +183,8 @@ static char *write_path(const struct exempt *exempt, const struct exempt_request
 {
     char *path = kube_path(request->resource, request->namespace, request->name, request->subresource);
     kube_path_add_query(&path, "timeout", "10s");
+    if (request->kind == EXEMPT_DRY_DELETE)
+        return path;
     kube_path_add_query(&path, "fieldManager", exempt->options.field_manager);
     if (request->kind == EXEMPT_DRY_RUN)
         kube_path_add_query(&path, "dryRun", "All");

@@ -10,11 +10,12 @@
 
 /* X(NAME, text in the Audit-ID, method or methods, connection pool) */
 #define EXEMPT_KINDS(X)                                                                                      \
-    X(STATUS, "status", "PATCH", HTTP_POOL_REQUEST)        /* descriptive fields of a NeoSet's status */     \
-    X(EVENT, "event", "POST PATCH", HTTP_POOL_REQUEST)     /* Events */                                      \
-    X(LEASE, "lease", "POST PATCH", HTTP_POOL_LEASE)       /* our Lease: taking, renewing, giving back */    \
-    X(DRY_RUN, "dry-run", "POST PATCH", HTTP_POOL_REQUEST) /* dryRun=All in the query: stores nothing */     \
-    X(REVIEW, "review", "POST", HTTP_POOL_REQUEST)         /* may we? */
+    X(STATUS, "status", "PATCH", HTTP_POOL_REQUEST)          /* descriptive fields of a NeoSet's status */   \
+    X(EVENT, "event", "POST PATCH", HTTP_POOL_REQUEST)       /* Events */                                    \
+    X(LEASE, "lease", "POST PATCH", HTTP_POOL_LEASE)         /* our Lease: taking, renewing, giving back */  \
+    X(DRY_RUN, "dry-run", "POST PATCH", HTTP_POOL_REQUEST)   /* dryRun=All in the query: stores nothing */   \
+    X(DRY_DELETE, "dry-delete", "DELETE", HTTP_POOL_REQUEST) /* an orphan delete, dryRun in its body */      \
+    X(REVIEW, "review", "POST", HTTP_POOL_REQUEST)           /* may we? */
 
 enum exempt_kind {
 #define X(name, text, methods, pool) EXEMPT_##name,

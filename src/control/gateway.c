@@ -2,6 +2,7 @@
 #include "control/gateway_parts.h"
 #include "control/preconditions.h"
 
+#include <ctype.h>
 #include <utlist.h>
 
 /* --- small things --------------------------------------------------------------------------------------- */
@@ -548,19 +549,29 @@ bool gateway_lowers_availability(const struct gateway *gateway, enum kube_resour
     return false;
 }
 
+/* What only a person can know is asked with the command that says it. */
+static char *parked_text(const struct flight *flight)
+{
+    const char *kind = kube_resource_info(flight->resource)->kind;
+    const char *words = flight->last_summary ? flight->last_summary : "";
+    CLEANUP_FREE char *lower = xstrdup(kind);
+    for (char *at = lower; *at; at++)
+        *at = (char)tolower((unsigned char)*at);
+    return xasprintf("it is not known whether %s of %s %s was done (step %s%s%s); who knows can say it with: "
+                     "neosetctl settle %s/%s%s%s --step %s --as applied|absent --reason WHY",
+                     step_kind_info(flight->kind)->text, kind, flight->name, flight->key, *words ? ": " : "",
+                     words, lower, flight->name, flight->namespace ? " -n " : "",
+                     flight->namespace ? flight->namespace : "", flight->key);
+}
+
 char *gateway_parked_text(const struct gateway *gateway, enum kube_resource operation_resource,
                           const char *namespace, const char *name)
 {
     const struct workload *workload = gateway_find_workload(gateway, operation_resource, namespace, name);
     for (const struct flight *flight = workload ? workload->flights : NULL; flight;
          flight = flight->workload_next) {
-        if (!flight->parked)
-            continue;
-        const char *kind = kube_resource_info(flight->resource)->kind;
-        return xasprintf("it is not known whether %s of %s %s was done (step %s%s%s)",
-                         step_kind_info(flight->kind)->text, kind, flight->name, flight->key,
-                         flight->last_summary && *flight->last_summary ? ": " : "",
-                         flight->last_summary ? flight->last_summary : "");
+        if (flight->parked)
+            return parked_text(flight);
     }
     return NULL;
 }

@@ -13,17 +13,35 @@ static bool is_method(enum step_kind kind, const char *method)
     return strcmp(step_kind_info(kind)->method, method) == 0;
 }
 
-static cJSON *delete_body(const struct step_request *request)
+static cJSON *delete_options(cJSON *body, const char *uid, const char *version)
 {
-    cJSON *body = request->body ? json_copy(request->body) : json_new_object();
     json_set_str(body, "apiVersion", "v1");
     json_set_str(body, "kind", "DeleteOptions");
     cJSON *preconditions = json_ensure_object(body, "preconditions");
     if (PLANT("deletes-without-grace"))
         json_add_int64(body, "gracePeriodSeconds", 0);
-    json_set_str(preconditions, "uid", request->uid);
-    json_set_str(preconditions, "resourceVersion", request->version);
+    json_set_str(preconditions, "uid", uid);
+    json_set_str(preconditions, "resourceVersion", version);
     return body;
+}
+
+cJSON *preconditions_orphan_delete(const char *uid, const char *version, bool dry_run)
+{
+    cJSON *body = delete_options(json_new_object(), uid, version);
+    json_set_str(body, "propagationPolicy", "Orphan");
+    if (dry_run)
+        json_append_str(json_add_array(body, "dryRun"), "All");
+    return body;
+}
+
+static cJSON *delete_body(const struct step_request *request)
+{
+    if (request->kind == STEP_ORPHAN_DELETE) {
+        PRE(request->body == NULL);
+        return preconditions_orphan_delete(request->uid, request->version, false);
+    }
+    return delete_options(request->body ? json_copy(request->body) : json_new_object(), request->uid,
+                          request->version);
 }
 
 static cJSON *patch_body(const struct step_request *request)
@@ -59,6 +77,32 @@ static int check_pair(const cJSON *holder, const char *what, struct error **err)
     return 0;
 }
 
+/* Every member is known: a misspelt one would be passed over in silence, and what it owns would die. */
+int preconditions_check_orphan_delete(const cJSON *body, bool dry_run, struct error **err)
+{
+    static const char *const members[] = {"apiVersion", "kind", "preconditions", "propagationPolicy",
+                                          "dryRun"};
+    const cJSON *member = NULL;
+    cJSON_ArrayForEach (member, body) {
+        size_t i = 0;
+        while (i < ARRAY_SIZE(members) && strcmp(members[i], member->string) != 0)
+            i++;
+        if (i == ARRAY_SIZE(members))
+            return error_set(err, ERROR_INVALID, "an orphan delete with %s does not leave", member->string);
+    }
+    const cJSON *dry = json_get(body, "dryRun");
+    bool is_dry = cJSON_GetArraySize(dry) == 1 && cJSON_IsString(dry->child) &&
+                  strcmp(dry->child->valuestring, "All") == 0;
+    if (dry_run ? !is_dry : dry != NULL)
+        return error_set(err, ERROR_INVALID, "an orphan delete says in its body whether it is a dry run");
+    if (!str_equal(json_str(body, "propagationPolicy"), "Orphan"))
+        return error_set(err, ERROR_INVALID,
+                         "an orphan delete without propagationPolicy Orphan does not leave");
+    if (!str_equal(json_str(body, "kind"), "DeleteOptions"))
+        return error_set(err, ERROR_INVALID, "a delete without DeleteOptions does not leave");
+    return check_pair(json_get(body, "preconditions"), "a delete", err);
+}
+
 static int check_create(const cJSON *body, const char *name, struct error **err)
 {
     const cJSON *metadata = json_get(body, "metadata");
@@ -80,6 +124,8 @@ int preconditions_check(enum step_kind kind, const char *name, const char *bytes
         return result;
     if (is_method(kind, "PATCH"))
         return check_pair(json_get(body, "metadata"), "a patch", err);
+    if (kind == STEP_ORPHAN_DELETE)
+        return preconditions_check_orphan_delete(body, false, err);
     if (is_method(kind, "DELETE")) {
         if (!str_equal(json_str(body, "kind"), "DeleteOptions"))
             return error_set(err, ERROR_INVALID, "a delete without DeleteOptions does not leave");

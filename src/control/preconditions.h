@@ -17,3 +17,9 @@ char *preconditions_make_bytes(const struct step_request *request, const char *k
  * what is missing. Reads the bytes, not what they were made from. */
 int preconditions_check(enum step_kind kind, const char *name, const char *bytes, size_t length,
                         struct error **err);
+
+/* The one place that makes the body of an orphan delete (volume.md, Converge 6): a DELETE's query is silenced
+ * by its body, so that what counts stands here and nowhere else. The caller's. */
+cJSON *preconditions_orphan_delete(const char *uid, const char *version, bool dry_run);
+/* 0, or -ERROR_INVALID: it is not exactly such a body. */
+int preconditions_check_orphan_delete(const cJSON *body, bool dry_run, struct error **err);

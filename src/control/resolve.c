@@ -152,3 +152,25 @@ enum step_verdict step_resolve_delete(const struct step_doubt *doubt, const cJSO
         return STEP_APPLIED;
     return open_or_absent(doubt, object);
 }
+
+static bool has_finalizer(const cJSON *object, const char *name)
+{
+    const cJSON *finalizer = NULL;
+    cJSON_ArrayForEach (finalizer, json_path(object, "metadata", "finalizers", NULL)) {
+        if (cJSON_IsString(finalizer) && str_equal(finalizer->valuestring, name))
+            return true;
+    }
+    return false;
+}
+
+/* Terminating without the finalizer: the collector has orphaned what it owned and another finalizer holds it,
+ * or somebody's plain delete took the finalizer off and what it owned dies with it. The object does not tell:
+ * who sent the step looks at what it owned, and nothing is sent again. */
+enum step_verdict step_resolve_orphan_delete(const struct step_doubt *doubt, const cJSON *object)
+{
+    if (is_another(doubt, object))
+        return STEP_OVERTAKEN;
+    if (json_path_str(object, "metadata", "deletionTimestamp", NULL))
+        return has_finalizer(object, "orphan") ? STEP_APPLIED : STEP_OPEN;
+    return open_or_absent(doubt, object);
+}

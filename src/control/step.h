@@ -40,7 +40,7 @@ typedef enum step_verdict step_resolve(const struct step_doubt *doubt, const cJS
 
 /* The resolvers, in resolve.c: one a row of the table in journal.md. */
 step_resolve step_resolve_create, step_resolve_create_shared, step_resolve_patch, step_resolve_gate,
-    step_resolve_advance, step_resolve_delete;
+    step_resolve_advance, step_resolve_delete, step_resolve_orphan_delete;
 
 /* X(NAME, text in the journal, method, content type, keep the body, stamp, resolver).
  * A kind without a resolver does not compile. */
@@ -58,6 +58,11 @@ step_resolve step_resolve_create, step_resolve_create_shared, step_resolve_patch
     X(GATE, "gate", "PATCH", KUBE_STRATEGIC, true, step_stamp_gate, step_resolve_gate)                       \
     X(ADVANCE, "advance", "PATCH", KUBE_MERGE, true, step_stamp_none, step_resolve_advance)                  \
     X(DELETE, "delete", "DELETE", KUBE_JSON, true, step_stamp_none, step_resolve_delete)                     \
+    X(ORPHAN_DELETE, "orphan-delete", "DELETE", KUBE_JSON, true, step_stamp_none,                            \
+      step_resolve_orphan_delete)                                                                            \
+    X(CREATE_NEOSET, "create-neoset", "POST", KUBE_JSON, false, step_stamp_annotation, step_resolve_create)  \
+    X(CREATE_STATEFULSET, "create-statefulset", "POST", KUBE_JSON, false, step_stamp_annotation,             \
+      step_resolve_create)                                                                                   \
     X(BLOCK, "block", "PATCH", KUBE_MERGE, true, step_stamp_annotation, step_resolve_patch)
 
 #define KUBE_JSON "application/json"

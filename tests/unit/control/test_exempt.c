@@ -2,6 +2,7 @@
  *
  * What is written without the journal: only what is in the table, and never a field that decides. */
 #include "control/event.h"
+#include "control/preconditions.h"
 #include "control/step.h"
 
 #include "../../lib/env_sim.h"
@@ -172,6 +173,39 @@ static void a_dry_run_says_so_in_the_query(void **state)
     answer(scene, call, 201);
 }
 
+static void a_dry_delete_says_so_in_its_body_and_nothing_in_the_query(void **state)
+{
+    struct scene *scene = *state;
+    static const struct {
+        const char *text;
+        enum kube_outcome outcome;
+    } cases[] = {
+        {"{\"kind\":\"StatefulSet\",\"metadata\":{\"name\":\"mysql\",\"namespace\":\"db\"}}", KUBE_OK},
+        /* What a delete that does not orphan is answered with. */
+        {"{\"kind\":\"Status\",\"status\":\"Success\",\"details\":{\"name\":\"mysql\",\"uid\":\"u1\"}}",
+         KUBE_NO_ANSWER},
+    };
+    CLEANUP_JSON cJSON *body = preconditions_orphan_delete("u1", "10", true);
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        exempt_write(scene->exempt,
+                     &(struct exempt_request){.kind = EXEMPT_DRY_DELETE,
+                                              .method = "DELETE",
+                                              .resource = KUBE_STATEFULSET,
+                                              .namespace = "db",
+                                              .name = "mysql",
+                                              .content_type = KUBE_JSON,
+                                              .body = body,
+                                              .timeout_us = US_PER_S},
+                     answered, scene);
+        struct env_sim_call *call = next(scene);
+        assert_string_equal(call->method, "DELETE");
+        assert_true(str_ends_with(call->path, "/statefulsets/mysql?timeout=10s"));
+        env_sim_http_answer(call, 200, NULL, 0, cases[i].text, strlen(cases[i].text));
+        env_sim_run_for(scene->env, 0);
+        assert_int_equal(scene->last_outcome, cases[i].outcome);
+    }
+}
+
 /* A proxy's page accepts no template, whatever its status line says. */
 static void a_yes_that_is_not_the_servers_is_no_answer(void **state)
 {
@@ -334,6 +368,7 @@ int main(void)
         scene_test(a_status_that_describes_goes_out_under_an_exempt_id),
         scene_test(ids_do_not_repeat),
         scene_test(a_dry_run_says_so_in_the_query),
+        scene_test(a_dry_delete_says_so_in_its_body_and_nothing_in_the_query),
         scene_test(a_yes_that_is_not_the_servers_is_no_answer),
         scene_test(every_deciding_field_is_known),
         scene_test(who_does_not_lead_describes_nothing),

@@ -132,6 +132,26 @@ static const struct row {
      STEP_OPEN},
     {"delete: moved on, its version can never hold again", STEP_DELETE, false, NULL, NULL,
      "{" META("u1", "12", "") "}", STEP_ABSENT},
+    /* orphan delete */
+    {"orphan delete: under way", STEP_ORPHAN_DELETE, false, NULL, NULL,
+     "{" META("u1", "11", ",\"deletionTimestamp\":\"x\",\"finalizers\":[\"a/b\",\"orphan\"]") "}",
+     STEP_APPLIED},
+    {"orphan delete: terminating without the finalizer: nobody knows by this alone", STEP_ORPHAN_DELETE,
+     false, NULL, NULL, "{" META("u1", "11", ",\"deletionTimestamp\":\"x\",\"finalizers\":[\"a/b\"]") "}",
+     STEP_OPEN},
+    {"orphan delete: gone", STEP_ORPHAN_DELETE, false, NULL, NULL, NULL, STEP_OVERTAKEN},
+    {"orphan delete: another uid", STEP_ORPHAN_DELETE, false, NULL, NULL,
+     "{" META("u2", "11", ",\"deletionTimestamp\":\"x\",\"finalizers\":[\"orphan\"]") "}", STEP_OVERTAKEN},
+    {"orphan delete: there, not terminating", STEP_ORPHAN_DELETE, false, NULL, NULL,
+     "{" META("u1", "10", "") "}", STEP_OPEN},
+    {"orphan delete: moved on, its version can never hold again", STEP_ORPHAN_DELETE, false, NULL, NULL,
+     "{" META("u1", "11", "") "}", STEP_ABSENT},
+    /* create: of a StatefulSet, of a NeoSet */
+    {"create of a set: our key", STEP_CREATE_NEOSET, false, NULL, NULL, "{" META("u9", "1", STEP(KEY)) "}",
+     STEP_APPLIED},
+    {"create of a set: somebody else's", STEP_CREATE_STATEFULSET, false, NULL, "{}",
+     "{" META("u9", "1", "") "}", STEP_REJECTED},
+    {"create of a set: 404", STEP_CREATE_STATEFULSET, false, NULL, NULL, NULL, STEP_OPEN},
 };
 
 static void each_row_of_the_table_has_its_verdict(void **state)
@@ -251,6 +271,26 @@ static void a_delete_keeps_its_propagation_policy_beside_the_preconditions(void 
         "\"uid\":\"u1\"},\"propagationPolicy\":\"Background\"}");
 }
 
+static void an_orphan_delete_says_all_in_its_body(void **state)
+{
+    (void)state;
+    struct step_request *request = step_request_make(STEP_ORPHAN_DELETE, KUBE_STATEFULSET, "db", "mysql");
+    request->uid = xstrdup("u1");
+    request->version = xstrdup("10");
+    CLEANUP_FREE char *bytes = preconditions_make_bytes(request, KEY);
+    step_request_free(request);
+    CLEANUP_JSON cJSON *body = parse(bytes);
+    CLEANUP_FREE char *text = json_print_sorted(body);
+    assert_string_equal(
+        text,
+        "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\",\"preconditions\":{\"resourceVersion\":\"10\","
+        "\"uid\":\"u1\"},\"propagationPolicy\":\"Orphan\"}");
+    CLEANUP_JSON cJSON *dry = preconditions_orphan_delete("u1", "10", true);
+    assert_int_equal(preconditions_check_orphan_delete(dry, true, NULL), 0);
+    assert_true(preconditions_check_orphan_delete(dry, false, NULL) < 0);
+    assert_true(preconditions_check_orphan_delete(body, true, NULL) < 0);
+}
+
 /* --- preconditions -------------------------------------------------------------------------------------- */
 
 static const struct {
@@ -281,6 +321,19 @@ static const struct {
      "{\"kind\":\"DeleteOptions\",\"preconditions\":{\"uid\":\"u\"}}", false},
     {"a delete whose body is something else", STEP_DELETE,
      "{\"preconditions\":{\"uid\":\"u\",\"resourceVersion\":\"1\"}}", false},
+#define BOTH "\"kind\":\"DeleteOptions\",\"preconditions\":{\"uid\":\"u\",\"resourceVersion\":\"1\"}"
+    {"an orphan delete", STEP_ORPHAN_DELETE, "{" BOTH ",\"propagationPolicy\":\"Orphan\"}", true},
+    {"an orphan delete without a policy: what it owns would die", STEP_ORPHAN_DELETE, "{" BOTH "}", false},
+    {"an orphan delete with another policy", STEP_ORPHAN_DELETE,
+     "{" BOTH ",\"propagationPolicy\":\"Background\"}", false},
+    {"an orphan delete with a misspelt member", STEP_ORPHAN_DELETE,
+     "{" BOTH ",\"propagationPolicy\":\"Orphan\",\"propagationpolicy\":\"Orphan\"}", false},
+    {"an orphan delete that is a dry run", STEP_ORPHAN_DELETE,
+     "{" BOTH ",\"propagationPolicy\":\"Orphan\",\"dryRun\":[\"All\"]}", false},
+    {"an orphan delete without its version", STEP_ORPHAN_DELETE,
+     "{\"kind\":\"DeleteOptions\",\"preconditions\":{\"uid\":\"u\"},\"propagationPolicy\":\"Orphan\"}",
+     false},
+#undef BOTH
     {"a create with its name", STEP_CREATE_POD, "{\"metadata\":{\"name\":\"mysql-4\"}}", true},
     {"a create with another name", STEP_CREATE_POD, "{\"metadata\":{\"name\":\"mysql-5\"}}", false},
     {"a create with generateName", STEP_CREATE_POD, "{\"metadata\":{\"generateName\":\"mysql-\"}}", false},
@@ -340,6 +393,7 @@ int main(void)
         cmocka_unit_test(the_key_of_a_gate_is_in_the_message_of_its_condition),
         cmocka_unit_test(status_is_not_stamped),
         cmocka_unit_test(a_delete_keeps_its_propagation_policy_beside_the_preconditions),
+        cmocka_unit_test(an_orphan_delete_says_all_in_its_body),
         cmocka_unit_test(a_write_without_its_preconditions_does_not_leave),
         cmocka_unit_test(a_missing_answer_is_not_a_refusal),
         cmocka_unit_test(no_status_line_of_a_refusal_counts_as_applied),

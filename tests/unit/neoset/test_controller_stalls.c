@@ -139,6 +139,49 @@ static void a_step_that_cannot_be_read_is_shown_until_it_can(void **state)
     assert_history_agrees(scene);
 }
 
+/* What neosetctl settle writes. */
+static void settle(struct scene *scene, const char *path, const char *verdict)
+{
+    CLEANUP_FREE char *audit_id = xstrdup(sql(
+        scene, "SELECT audit_id FROM entry WHERE kind = 'intent' AND seq IN (SELECT step FROM open_step)"));
+    assert_true(str_starts_with(audit_id, "neo-") && str_ends_with(audit_id, "-1"));
+    CLEANUP_FREE char *text = xasprintf("{\"metadata\":{\"annotations\":{\"apps.neo.io/settle\":\"%.*s=%s; "
+                                        "ann@laptop: I saw it\"}}}",
+                                        (int)strlen(audit_id) - 6, audit_id + 4, verdict);
+    assert_int_equal(sim_server_ask(scene->server, "PATCH", path, "application/merge-patch+json", text, NULL),
+                     200);
+}
+
+static void a_person_settles_a_parked_step_and_the_journal_says_who_and_why(void **state)
+{
+    (void)state;
+    static const char *const verdicts[] = {"absent", "applied"};
+    for (size_t i = 0; i < ARRAY_SIZE(verdicts); i++) {
+        void *at = NULL;
+        setup(&at);
+        struct scene *scene = at;
+        create_set(scene, 3, 1, "mysql:8.0");
+        start(scene);
+        wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+        assert_int_equal(
+            kubesim_fault_add(sim_server_kubesim(scene->server),
+                              "drop,verb=patch,resource=pods;500,verb=get,resource=pods,times=12", NULL),
+            0);
+        set_image(scene, "mysql:8.1");
+        for (int s = 0; s < 120 && !set_condition_is(scene, "Stalled", "True"); s++)
+            pass(scene, US_PER_S);
+        assert_condition(scene, "Stalled", "True", "neosetctl settle pod/mysql-2 -n default --step ");
+        settle(scene, PODS_PATH "/mysql-2", verdicts[i]);
+        wait_for(scene, "Completed", "mysql:8.1", 3, 600 * US_PER_S);
+        CLEANUP_FREE char *query =
+            xasprintf("SELECT count(*) FROM entry WHERE kind = '%s' AND reason = 'settled by a person: "
+                      "ann@laptop: I saw it'",
+                      verdicts[i]);
+        assert_string_equal(sql(scene, query), "1");
+        teardown(&at);
+    }
+}
+
 int main(void)
 {
     use_memory_for_journals();
@@ -146,6 +189,7 @@ int main(void)
         cmocka_unit_test(a_field_that_the_definition_lacks_is_named_and_not_written_over_and_over),
         scene_test(when_the_definition_is_brought_up_to_date_the_rollout_goes_on),
         scene_test(a_step_that_cannot_be_read_is_shown_until_it_can),
+        cmocka_unit_test(a_person_settles_a_parked_step_and_the_journal_says_who_and_why),
         scene_test(a_status_that_a_stranger_overwrote_is_put_right_soon),
     };
     return cmocka_run_group_tests_name("stalls", tests, NULL, NULL);
