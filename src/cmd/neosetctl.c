@@ -10,6 +10,7 @@
 #include "cmd/neosetctl_picture.h"
 #include "cmd/neosetctl_report.h"
 #include "cmd/neosetctl_server.h"
+#include "cmd/neosetctl_settle.h"
 #include "cmd/neosetctl_undo.h"
 #include "cmd/neosetctl_write.h"
 
@@ -271,6 +272,26 @@ static int run_undo(struct program *program, struct error **err)
     return r;
 }
 
+static int run_settle(struct program *program, struct error **err)
+{
+    const struct options *options = program->options;
+    struct ctl_settle settle = {.object = option_argument(options, 0),
+                                .key = option_text(options, "step"),
+                                .as = option_text(options, "as"),
+                                .reason = option_text(options, "reason")};
+    enum ctl_written written = CTL_ALREADY;
+    int r = ctl_settle(&program->server, &settle, &written, err);
+    if (r < 0)
+        return r;
+    CLEANUP_FREE char *done = xasprintf("%s: step %s is %s%s", settle.object, settle.key, settle.as,
+                                        written == CTL_WRITTEN ? "" : ": that was said already");
+    escape_plain(&program->out.text, done);
+    buf_add_text(&program->out.text,
+                 "\nneoset-controller takes your word when it reads the object next (within "
+                 "30 s)\n");
+    return 0;
+}
+
 /* --- the program
  * -------------------------------------------------------------------------------------------- */
 
@@ -287,6 +308,8 @@ static int run_command(struct program *program, struct error **err)
         return run_history(program, err);
     if (str_equal(command, "undo"))
         return run_undo(program, err);
+    if (str_equal(command, "settle"))
+        return run_settle(program, err);
     ENSURE(str_equal(command, "pause") || str_equal(command, "resume"));
     return run_pause(program, str_equal(command, "pause"), err);
 }
@@ -298,9 +321,10 @@ static int exit_of(const struct program *program, int result)
     if (result == -ERROR_USAGE)
         return NEOSETCTL_EXIT_USAGE;
     const char *command = option_command_name(program->options);
-    bool writes = str_equal(command, "pause") || str_equal(command, "resume") || str_equal(command, "undo");
+    bool reads = str_equal(command, "get") || str_equal(command, "status") || str_equal(command, "why") ||
+                 str_equal(command, "history");
     bool is_refusal = result == -ERROR_REFUSED || result == -ERROR_FORBIDDEN || result == -ERROR_INVALID;
-    return writes && is_refusal ? NEOSETCTL_EXIT_REFUSED : NEOSETCTL_EXIT_FAILED;
+    return !reads && is_refusal ? NEOSETCTL_EXIT_REFUSED : NEOSETCTL_EXIT_FAILED;
 }
 
 static int run(const struct option_program *table, const struct options *options)

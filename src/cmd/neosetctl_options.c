@@ -4,7 +4,16 @@
 #include "base/time_text.h"
 #include "cmd/library_text.h"
 
-enum { INDEX_GET, INDEX_STATUS, INDEX_WHY, INDEX_HISTORY, INDEX_UNDO, INDEX_PAUSE, INDEX_RESUME };
+enum {
+    INDEX_GET,
+    INDEX_STATUS,
+    INDEX_WHY,
+    INDEX_HISTORY,
+    INDEX_UNDO,
+    INDEX_PAUSE,
+    INDEX_RESUME,
+    INDEX_SETTLE
+};
 enum { TIMEOUT_MAX_S = 600 };
 
 #define OF(name) (UINT64_C(1) << INDEX_##name)
@@ -51,6 +60,15 @@ static const struct option_command commands[] = {
                       .help = "go on with a paused rollout",
                       .arguments_min = 1,
                       .arguments_max = 1},
+    [INDEX_SETTLE] =
+        {.name = "settle",
+         .arguments = "KIND/NAME",
+         .help = "say what became of a step that nobody else can decide",
+         .more = "The object is the one that the step was written to. `applied`: it was done; `absent`: "
+                 "it never was, nor will be. Your word is written as the annotation apps.neo.io/settle on "
+                 "the object; the controller reads it there and journals it, with who and why.",
+         .arguments_min = 1,
+         .arguments_max = 1},
     {0},
 };
 
@@ -95,7 +113,14 @@ static const struct option_spec specs[] = {
      .value = "NAME",
      .help = "the context of the kubeconfig",
      .fallback_text = "its current one"},
-    {.name = "as", .value = "USER", .help = "act as this user"},
+    {.name = "step",
+     .value = "KEY",
+     .help = "the step, as the set's condition Stalled names it",
+     .commands = OF(SETTLE)},
+    {.name = "reason", .value = "TEXT", .help = "how you know", .commands = OF(SETTLE)},
+    {.name = "as",
+     .value = "USER",
+     .help = "act as this user; to settle: what became of the step, applied or absent"},
     {.name = "request-timeout",
      .value = "TIME",
      .help = "how long to wait for the server",
@@ -119,6 +144,8 @@ static const struct option_example examples[] = {
     {"undo", "What would revision 3 change?", "neosetctl undo mysql --to-revision 3 --dry-run"},
     {"pause", "Stop here", "neosetctl pause mysql -n prod"},
     {"resume", "Go on", "neosetctl resume mysql -n prod"},
+    {"settle", "A node died with the answer: say that the step was never done",
+     "neosetctl settle pod/mysql-2 --step 0123456789abcdef-46 --as absent --reason \"the node was gone\""},
     {0},
 };
 

@@ -20,9 +20,11 @@ int ctl_server_open(const struct options *options, struct ctl_server *ret, struc
         return error_set(err, ERROR_USAGE,
                          "--namespace and --all-namespaces contradict each other: give one of them");
     ret->env = env_real_make();
+    /* To settle is to say "--as applied": there it is a verdict. */
+    bool as_user = !str_equal(option_command_name(options), "settle");
     struct kube_config_options wanted = {.kubeconfig = option_text(options, "kubeconfig"),
                                          .context = option_text(options, "context"),
-                                         .impersonate_user = option_text(options, "as")};
+                                         .impersonate_user = as_user ? option_text(options, "as") : NULL};
     struct kube_config *config = NULL;
     r = kube_config_load(ret->env, &wanted, &config, err);
     if (r < 0)

@@ -12,10 +12,11 @@ enum ctl_written {
     CTL_ALREADY, /* it was so before: nothing was written */
 };
 
-/* A change of one set, asked again each time that the set is read anew: someone else may have changed it. */
+/* A change of one object, asked again each time that it is read anew: someone else may have changed it. */
 struct ctl_change {
-    const char *kind; /* of the operation in the journal: "settings", "undo" */
-    /* The set is as wanted. */
+    enum kube_resource resource; /* KUBE_NEOSET, unless said otherwise */
+    const char *kind;            /* of the operation in the journal: "settings", "undo" */
+    /* The object is as wanted. */
     bool (*is_done)(void *context, const cJSON *set);
     /* Fills in body, fingerprint, reason, come_from and go_to of the step. Negative: it is not to be written
      * any more, with a sentence. */
@@ -23,7 +24,7 @@ struct ctl_change {
     void *context;
 };
 
-/* Writes a change to the set called name. Errors: as ctl_get_set, and those of fill; -ERROR_REFUSED,
+/* Writes a change to the object called name. Errors: as ctl_get_set, and those of fill; -ERROR_REFUSED,
  * -ERROR_FORBIDDEN, -ERROR_INVALID: the server refused, nothing was written; -ERROR_LOCKED: another neosetctl
  * holds the journal; -ERROR_TIMED_OUT: nobody knows whether it was done. */
 int ctl_write(struct ctl_server *server, const char *name, const struct ctl_change *change,

@@ -711,6 +711,54 @@ static void a_watch_of_a_set_that_goes_away_says_so(void **state)
     waitpid(other, NULL, 0);
 }
 
+/* --- settling
+ * ------------------------------------------------------------------------------------------- */
+
+#define KEY "0123456789abcdef-46"
+
+static void a_word_is_written_on_the_object_with_who_and_why(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, true);
+    make_set(stage, "default", "mysql");
+    expect_run(stage, "settle neo/mysql --step " KEY " --as absent --reason gone", 0, KEY " is absent\n",
+               NULL);
+    CLEANUP_JSON cJSON *there = fetch(stage, SETS "/mysql");
+    const char *word = json_path_str(there, "metadata", "annotations", "apps.neo.io/settle", NULL);
+    assert_non_null(word);
+    assert_true(str_starts_with(word, KEY "=absent; ") && strchr(word, '@') && str_ends_with(word, ": gone"));
+    expect_run(stage, "settle neo/mysql --step " KEY " --as absent --reason gone", 0, "said already", NULL);
+    expect_journaled(stage, "\"patch\" \"applied\" 1\n");
+}
+
+static void what_cannot_be_settled_is_refused_with_the_way_out(void **state)
+{
+    static const struct {
+        const char *words;
+        int exit_code;
+        const char *errors;
+    } table[] = {
+        {"settle mysql --step " KEY " --as absent --reason x", 64, "say pod/mysql-2"},
+        {"settle thing/x --step " KEY " --as absent --reason x", 64, "it is one of pod, neoset"},
+        {"settle neo/mysql --step 12 --as absent --reason x", 64, "neosetctl why"},
+        {"settle neo/mysql --step " KEY "x --as absent --reason x", 64, "not the key of a step"},
+        {"settle neo/mysql --as absent --reason x", 64, "--step"},
+        {"settle neo/mysql --step " KEY " --as done --reason x", 64, "applied (it was done) or absent"},
+        {"settle neo/mysql --step " KEY " --reason x", 64, "applied (it was done) or absent"},
+        {"settle neo/mysql --step " KEY " --as absent", 64, "say how you know"},
+        {"settle neo/mysq --step " KEY " --as absent --reason x", 1, "there is mysql"},
+        {"settle pod/mysql-2 --step " KEY " --as absent --reason x", 1, "Pod mysql-2 in namespace default"},
+        {"pause mysql --step " KEY, 64, "--step is not an option of pause"},
+    };
+    struct stage *stage = *state;
+    start_server(stage, NULL, true);
+    make_set(stage, "default", "mysql");
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+        expect_run(stage, table[i].words, table[i].exit_code, NULL, table[i].errors);
+    struct stat status;
+    assert_int_not_equal(stat(stage->journal, &status), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -733,6 +781,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_watch_takes_the_journal_too, setup, teardown),
         cmocka_unit_test_setup_teardown(a_watch_of_a_set_that_goes_away_says_so, setup, teardown),
         cmocka_unit_test_setup_teardown(many_at_once_take_turns, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_word_is_written_on_the_object_with_who_and_why, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_cannot_be_settled_is_refused_with_the_way_out, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
