@@ -148,6 +148,7 @@ static bool has_dying_owner(const struct kubesim *sim, const cJSON *object)
 void gc_note(struct kubesim *sim, struct kind *kind, const cJSON *before, const cJSON *after)
 {
     note_existence(sim, kind, after ? after : before, after != NULL);
+    statefulsets_look_soon(sim);
     if (!after || !before) {
         count_dependent(sim, after ? after : before, after != NULL);
     } else if (!json_equal(json_path(before, "metadata", "ownerReferences", NULL),

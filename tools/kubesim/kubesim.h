@@ -43,6 +43,7 @@ struct kubesim_options {
     bool no_managed_fields;  /* leave metadata.managedFields out (an apply is then answered 501) */
     bool deny_reviews;       /* access reviews answer no instead of yes */
     const char *git_version; /* what /version says; NULL: "v1.36.3+kubesim" */
+    bool statefulsets;       /* run StatefulSets: their pods, revisions and status */
     bool refuse_by_field;    /* StatefulSets as 1.37 has them: immutability with one cause a field */
 };
 

@@ -28,6 +28,7 @@ struct options {
     const char *git_version;
     bool refuse_by_field;
     bool gc_off;
+    bool statefulsets;
 };
 
 struct program {
@@ -55,6 +56,7 @@ static void print_help(FILE *out)
             "  --git-version VERSION   what /version says\n"
             "  --refuse-by-field       StatefulSet refusals as 1.37 words them\n"
             "  --gc-off                no garbage collector\n"
+            "  --statefulsets          run StatefulSets, as far as a hand-over needs it\n"
             "  --help\n\n%s",
             kubesim_fault_help());
 }
@@ -85,7 +87,7 @@ static void write_audit(void *context, const char *line, size_t length)
 
 static int parse_options(int argc, char **argv, struct options *options)
 {
-    enum { LISTEN = 256, KUBECONFIG, CRD, KUBELET, FAULTS, AUDIT, VERSION, BY_FIELD, GC_OFF };
+    enum { LISTEN = 256, KUBECONFIG, CRD, KUBELET, FAULTS, AUDIT, VERSION, BY_FIELD, GC_OFF, SETS };
     static const struct option table[] = {{"listen", required_argument, NULL, LISTEN},
                                           {"kubeconfig-out", required_argument, NULL, KUBECONFIG},
                                           {"crd", required_argument, NULL, CRD},
@@ -95,6 +97,7 @@ static int parse_options(int argc, char **argv, struct options *options)
                                           {"git-version", required_argument, NULL, VERSION},
                                           {"refuse-by-field", no_argument, NULL, BY_FIELD},
                                           {"gc-off", no_argument, NULL, GC_OFF},
+                                          {"statefulsets", no_argument, NULL, SETS},
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
     for (int option; (option = getopt_long(argc, argv, "h", table, NULL)) != -1;) {
@@ -125,6 +128,9 @@ static int parse_options(int argc, char **argv, struct options *options)
             break;
         case GC_OFF:
             options->gc_off = true;
+            break;
+        case SETS:
+            options->statefulsets = true;
             break;
         case 'h':
             print_help(stdout);
@@ -238,6 +244,7 @@ static int make_sim(struct program *program, struct error **err)
                                                 .audit = program->options.audit_log ? write_audit : NULL,
                                                 .context = program,
                                                 .gc_off = program->options.gc_off,
+                                                .statefulsets = program->options.statefulsets,
                                                 .git_version = program->options.git_version,
                                                 .refuse_by_field = program->options.refuse_by_field};
     program->sim = kubesim_make(&sim_options);

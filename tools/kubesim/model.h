@@ -132,6 +132,7 @@ struct kubesim {
     size_t watch_count;
     struct fault_list *faults;
     struct gc gc;
+    int64_t sets_due_us;                  /* when StatefulSets are looked at next; INT64_MAX: nothing to do */
     struct revision_note *revision_notes; /* revisions.c */
     const struct call *current;           /* the request under way, or NULL */
     struct kubesim_counts counts;
@@ -351,6 +352,10 @@ void watches_notify(struct kubesim *sim, const struct change *change);
 void gc_note(struct kubesim *sim, struct kind *kind, const cJSON *before, const cJSON *after);
 void gc_look_soon(struct kubesim *sim);
 void gc_tick(struct kubesim *sim);
+
+/* statefulset_controller.c: something changed; do what is due. */
+void statefulsets_look_soon(struct kubesim *sim);
+void statefulsets_tick(struct kubesim *sim);
 void gc_done(struct kubesim *sim);
 /* DELETE as the collector and the namespace controller send it; propagation may be NULL. True when the object
  * is gone at once. */

@@ -18,6 +18,7 @@ struct kubesim *kubesim_make(const struct kubesim_options *options)
         sim->options.bookmark_us = 60 * US_PER_S;
     sim->git_version = xstrdup(options->git_version ? options->git_version : "v1.36.3+kubesim");
     sim->resource_version = sim->history.forgotten = FIRST_VERSION;
+    sim->sets_due_us = INT64_MAX;
     sim->gc = (struct gc){.off = options->gc_off, .delay_us = options->gc_delay_us, .due_us = INT64_MAX};
     kinds_add_builtin(sim);
     namespaces_make_initial(sim);
@@ -378,12 +379,14 @@ void kubesim_response_done(struct kubesim_response *response)
 void kubesim_tick(struct kubesim *sim)
 {
     gc_tick(sim);
+    statefulsets_tick(sim);
     watches_tick(sim, sim_now_us(sim));
 }
 
 int64_t kubesim_next_tick_us(const struct kubesim *sim)
 {
-    return MIN(sim->gc.off ? INT64_MAX : sim->gc.due_us, watches_next_us(sim));
+    int64_t due_us = MIN(sim->gc.off ? INT64_MAX : sim->gc.due_us, watches_next_us(sim));
+    return MIN(due_us, sim->sets_due_us);
 }
 
 int64_t kubesim_now_us(const struct kubesim *sim)

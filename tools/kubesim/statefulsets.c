@@ -93,6 +93,24 @@ static void refuse_labels(const cJSON *labels, struct causes *causes)
                     "`selector` does not match template `labels`");
 }
 
+/* Containers may mount what the claim templates will bring. */
+static void validate_pod_spec(const cJSON *spec, struct causes *causes)
+{
+    CLEANUP_JSON cJSON *pod_spec = json_copy(json_path(spec, "template", "spec", NULL));
+    const cJSON *claim;
+    cJSON_ArrayForEach (claim, json_get(spec, "volumeClaimTemplates")) {
+        const char *name = json_path_str(claim, "metadata", "name", NULL);
+        cJSON *volumes = json_get(pod_spec, "volumes");
+        if (!name || !pod_spec)
+            continue;
+        cJSON *volume = json_new_object();
+        json_add_str(volume, "name", name);
+        json_add_str(json_add_object(volume, "persistentVolumeClaim"), "claimName", name);
+        json_append_item(volumes ? volumes : json_add_array(pod_spec, "volumes"), volume);
+    }
+    pod_spec_validate(pod_spec, "spec.template.spec", causes);
+}
+
 static void validate_spec(const cJSON *spec, struct causes *causes)
 {
     CLEANUP_SELECTOR struct selector *selector = NULL;
@@ -114,7 +132,7 @@ static void validate_spec(const cJSON *spec, struct causes *causes)
         causes_add_node(causes, CAUSE_INVALID, "spec.updateStrategy.rollingUpdate",
                         json_path(spec, "updateStrategy", "rollingUpdate", NULL),
                         "only allowed for updateStrategy 'RollingUpdate'");
-    pod_spec_validate(json_path(spec, "template", "spec", NULL), "spec.template.spec", causes);
+    validate_pod_spec(spec, causes);
     const cJSON *restart = json_path(spec, "template", "spec", "restartPolicy", NULL);
     if (!str_equal(json_path_str(spec, "template", "spec", "restartPolicy", NULL), "Always"))
         causes_add_node(causes, CAUSE_NOT_SUPPORTED, "spec.template.spec.restartPolicy", restart,
