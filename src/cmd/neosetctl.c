@@ -5,6 +5,7 @@
 #include "audit/escape.h"
 #include "base/time_text.h"
 #include "cmd/look.h"
+#include "cmd/neosetctl_adopt.h"
 #include "cmd/neosetctl_follow.h"
 #include "cmd/neosetctl_options.h"
 #include "cmd/neosetctl_picture.h"
@@ -272,6 +273,61 @@ static int run_undo(struct program *program, struct error **err)
     return r;
 }
 
+static bool ask(void *context, const char *question)
+{
+    const struct program *program = context;
+    char answer[16] = "";
+    if (option_flag(program->options, "yes"))
+        return true;
+    if (!isatty(STDIN_FILENO))
+        return false;
+    fprintf(stderr, "%s [y/N] ", question);
+    return fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+/* With --undo a NeoSet's name, else statefulset/NAME. */
+static int name_to_adopt(const struct program *program, const char **ret, struct error **err)
+{
+    const char *argument = option_argument(program->options, 0);
+    bool goes_back = option_flag(program->options, "undo");
+    enum kube_resource resource = goes_back ? KUBE_NEOSET : KUBE_STATEFULSET;
+    enum kube_resource wanted = resource;
+    *ret = argument;
+    if (goes_back && !strchr(argument, '/'))
+        return 0;
+    if (!strchr(argument, '/'))
+        return error_set(err, ERROR_USAGE, "say statefulset/%s: what is adopted is a StatefulSet", argument);
+    int r = ctl_object_parse(argument, &resource, ret, err);
+    if (r < 0)
+        return r;
+    if (resource == wanted)
+        return 0;
+    return error_set(err, ERROR_USAGE,
+                     goes_back ? "--undo takes the name of a NeoSet, not %s"
+                               : "only a StatefulSet can be adopted, not %s",
+                     argument);
+}
+
+static int run_adopt(struct program *program, struct error **err)
+{
+    struct ctl_adopt adopt = {.server = &program->server,
+                              .out = &program->out,
+                              .look = &program->look,
+                              .is_dry = option_flag(program->options, "dry-run"),
+                              .is_yaml = program->look.format == SHEET_YAML,
+                              .goes_back = option_flag(program->options, "undo"),
+                              .confirm = ask,
+                              .context = program};
+    int r = name_to_adopt(program, &adopt.name, err);
+    if (r == 0 && adopt.is_yaml && !adopt.is_dry)
+        r = error_set(err, ERROR_USAGE, "-o yaml shows what would be created: it goes with --dry-run");
+    if (r == 0)
+        r = duration_parse(option_text(program->options, "timeout"), &adopt.limit_us, err);
+    if (r == -ERROR_INVALID)
+        r = error_wrap(err, -ERROR_USAGE, "--timeout");
+    return r < 0 ? r : ctl_adopt(&adopt, err);
+}
+
 static int run_settle(struct program *program, struct error **err)
 {
     const struct options *options = program->options;
@@ -308,6 +364,8 @@ static int run_command(struct program *program, struct error **err)
         return run_history(program, err);
     if (str_equal(command, "undo"))
         return run_undo(program, err);
+    if (str_equal(command, "adopt"))
+        return run_adopt(program, err);
     if (str_equal(command, "settle"))
         return run_settle(program, err);
     ENSURE(str_equal(command, "pause") || str_equal(command, "resume"));

@@ -12,6 +12,7 @@ enum {
     INDEX_UNDO,
     INDEX_PAUSE,
     INDEX_RESUME,
+    INDEX_ADOPT,
     INDEX_SETTLE
 };
 enum { TIMEOUT_MAX_S = 600 };
@@ -60,6 +61,20 @@ static const struct option_command commands[] = {
                       .help = "go on with a paused rollout",
                       .arguments_min = 1,
                       .arguments_max = 1},
+    [INDEX_ADOPT] =
+        {.name = "adopt",
+         .arguments = "statefulset/NAME",
+         .help = "turn a running StatefulSet into a NeoSet that owns the same pods, without a restart",
+         .more = "Proven by dry runs first; then the NeoSet is created, paused, the StatefulSet's manifest "
+                 "is kept in "
+                 "the cluster, the StatefulSet is deleted with its pods left behind, and neoset-controller "
+                 "adopts them. "
+                 "What a NeoSet has not is refused before anything is written. Stopped anywhere, the same "
+                 "command goes "
+                 "on.\nWith --undo NAME a NeoSet goes back to the StatefulSet that it was, until its first "
+                 "rollout.",
+         .arguments_min = 1,
+         .arguments_max = 1},
     [INDEX_SETTLE] =
         {.name = "settle",
          .arguments = "KIND/NAME",
@@ -85,7 +100,7 @@ static const struct option_spec specs[] = {
      .help = "how to show it",
      .fallback = "table",
      .choices = SHEET_FORMATS,
-     .commands = OF(GET) | OF(STATUS) | OF(WHY) | OF(HISTORY)},
+     .commands = OF(GET) | OF(STATUS) | OF(WHY) | OF(HISTORY) | OF(ADOPT)},
     {.name = "watch",
      .letter = 'w',
      .help = "show it again and again until the rollout is over: redrawn in place on a terminal, else a line "
@@ -96,7 +111,16 @@ static const struct option_spec specs[] = {
      .help = "the number that `neosetctl history` shows",
      .fallback_text = "the stable or the previous one",
      .commands = OF(UNDO)},
-    {.name = "dry-run", .help = "say what would be done, and write nothing", .commands = OF(UNDO)},
+    {.name = "dry-run",
+     .help = "say what would be done, and write nothing",
+     .commands = OF(UNDO) | OF(ADOPT)},
+    {.name = "undo", .help = "go back: the argument is the NeoSet's NAME", .commands = OF(ADOPT)},
+    {.name = "yes", .help = "do not ask", .commands = OF(ADOPT)},
+    {.name = "timeout",
+     .value = "TIME",
+     .help = "end after so long, to be gone on with",
+     .fallback = "5m",
+     .commands = OF(ADOPT)},
     {.name = "journal",
      .value = "FILE",
      .help = "the controller's journal, or a copy, to tell more",
@@ -144,6 +168,9 @@ static const struct option_example examples[] = {
     {"undo", "What would revision 3 change?", "neosetctl undo mysql --to-revision 3 --dry-run"},
     {"pause", "Stop here", "neosetctl pause mysql -n prod"},
     {"resume", "Go on", "neosetctl resume mysql -n prod"},
+    {"adopt", "What would become of it, as a table and as the NeoSet",
+     "neosetctl adopt statefulset/db --dry-run && neosetctl adopt statefulset/db --dry-run -o yaml"},
+    {"adopt", "There, and back", "neosetctl adopt statefulset/db && neosetctl adopt --undo db"},
     {"settle", "A node died with the answer: say that the step was never done",
      "neosetctl settle pod/mysql-2 --step 0123456789abcdef-46 --as absent --reason \"the node was gone\""},
     {0},

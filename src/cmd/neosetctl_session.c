@@ -172,11 +172,23 @@ static void open_gateway(struct ctl_session *session)
                                       .context = session};
     session->gateway = gateway_make(&options);
     journal_on_health(session->journal, health_changed, session);
-    session->exempt = exempt_make(&(struct exempt_options){
-        .env = session->server->env, .client = session->server->client, .field_manager = "neosetctl"});
     gateway_recover(session->gateway, false, recovered, session);
     while (!session->is_recovered && !ctl_session_is_over(session))
         env_run(session->server->env);
+}
+
+static void open_exempt(struct ctl_session *session)
+{
+    session->exempt = exempt_make(&(struct exempt_options){
+        .env = session->server->env, .client = session->server->client, .field_manager = "neosetctl"});
+}
+
+void ctl_session_open_dry(struct ctl_session *ret, struct ctl_server *server, const struct kube_ref *object,
+                          int64_t limit_us)
+{
+    *ret = (struct ctl_session){.server = server, .object = *object};
+    ret->timer = env_timer_start(server->env, limit_us, out_of_time, ret);
+    open_exempt(ret);
 }
 
 int ctl_session_open(struct ctl_session *ret, struct ctl_server *server, const struct kube_ref *object,
@@ -188,6 +200,7 @@ int ctl_session_open(struct ctl_session *ret, struct ctl_server *server, const s
     int r = open_journal(ret, err);
     if (r < 0)
         return r;
+    open_exempt(ret);
     open_gateway(ret);
     return ctl_session_is_over(ret) ? ctl_session_over(ret, err) : 0;
 }

@@ -33,6 +33,9 @@ struct ctl_session {
  * written; -ERROR_TIMED_OUT. Closed by ctl_session_close in any case. */
 int ctl_session_open(struct ctl_session *ret, struct ctl_server *server, const struct kube_ref *object,
                      int64_t limit_us, struct error **err);
+/* For what stores nothing: without journal and gateway, so that only ctl_session_dry_run works. */
+void ctl_session_open_dry(struct ctl_session *ret, struct ctl_server *server, const struct kube_ref *object,
+                          int64_t limit_us);
 /* Ends the operation of this kind with outcome; NULL leaves it open, to be gone on with. */
 void ctl_session_close(struct ctl_session *session, const char *kind, const char *outcome,
                        const char *reason);

@@ -19,10 +19,7 @@ char *revision_name(const char *set_name, const char *template_digest, int colli
     return xasprintf("%.*s-%s", REVISION_NAME_MAX - REVISION_HASH_LENGTH - 1, set_name, hash);
 }
 
-/* The API server keeps a revision's data as the bytes that were posted and takes them through Go's encoder at
- * every update, which must then find them unchanged (measured on 1.36.3: 422 else, for its number too). So
- * they are posted as that encoder spells them: keys sorted, no blanks, and these characters escaped. */
-static cJSON *as_go_spells(const cJSON *tree)
+cJSON *revision_data(const cJSON *tree)
 {
     static const struct {
         const char *plain, *escaped;
@@ -70,7 +67,7 @@ cJSON *revision_object(const struct neoset_fact *set, const char *name, int64_t 
     json_set_str(template, "$patch", "replace");
     CLEANUP_JSON cJSON *data = json_new_object();
     json_add_item(json_add_object(data, "spec"), "template", STEAL(template));
-    json_add_item(object, "data", as_go_spells(data));
+    json_add_item(object, "data", revision_data(data));
     json_add_int64(object, "revision", number);
     return object;
 }

@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * neosetctl adopt: a StatefulSet becomes a NeoSet and a StatefulSet again, with the real programs against the
+ * simulated API server, which runs the StatefulSet and its pods. The same pods all the time, none restarted,
+ * also when the command is killed at any edge of any of its steps and run again. */
+#include "../audit/history.h"
+#include "program.h"
+
+#include "base/json.h"
+#include "base/time_text.h"
+
+#include <arpa/inet.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define SETS "/apis/apps/v1/namespaces/default/statefulsets"
+#define NEOSETS "/apis/apps.neo.io/v1alpha1/namespaces/default/neosets"
+#define REVISIONS "/apis/apps/v1/namespaces/default/controllerrevisions"
+#define PODS "/api/v1/namespaces/default/pods"
+#define JSON_TYPE "application/json"
+#define MERGE "application/merge-patch+json"
+
+enum { REPLICAS = 3, WAIT_S = 60 };
+
+struct stage {
+    char *folder;
+    char *kubeconfig;
+    char *state_variable;
+    char *journal;
+    char *audit_log;
+    pid_t server;
+    pid_t controller;
+    uint16_t port;
+    struct program_run run;
+};
+
+/* --- processes ------------------------------------------------------------------------------------------ */
+
+static pid_t start(const char *path, char *const *argv, int output)
+{
+    pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    dup2(output, STDOUT_FILENO);
+    dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
+    execv(path, argv);
+    _exit(127);
+}
+
+static void end(pid_t *pid)
+{
+    if (*pid <= 0)
+        return;
+    kill(*pid, SIGKILL);
+    waitpid(*pid, NULL, 0);
+    *pid = 0;
+}
+
+static void start_server(struct stage *stage)
+{
+    CLEANUP_FREE char *path = program_path("kubesim");
+    int output[2];
+    assert_int_equal(pipe2(output, O_CLOEXEC), 0);
+    char *argv[] = {path,
+                    (char *)"--kubeconfig-out",
+                    stage->kubeconfig,
+                    (char *)"--crd",
+                    (char *)"deploy/crd.yaml",
+                    (char *)"--statefulsets",
+                    (char *)"--kubelet",
+                    (char *)"ok",
+                    (char *)"--audit-log",
+                    stage->audit_log,
+                    NULL};
+    stage->server = start(path, argv, output[1]);
+    close(output[1]);
+    char line[256] = "";
+    ssize_t n = read(output[0], line, sizeof line - 1);
+    close(output[0]);
+    const char *colon = n > 0 ? strrchr(line, ':') : NULL;
+    if (!colon)
+        fail_msg("kubesim did not say where it listens: %s", line);
+    stage->port = (uint16_t)atoi(colon + 1);
+}
+
+static void start_controller(struct stage *stage)
+{
+    CLEANUP_FREE char *path = program_path("neoset-controller");
+    CLEANUP_FREE char *journal = xasprintf("%s/controller.db", stage->folder);
+    CLEANUP_FREE char *log = xasprintf("%s/controller.log", stage->folder);
+    char *argv[] = {path,    (char *)"--kubeconfig", stage->kubeconfig,  (char *)"--journal",
+                    journal, (char *)"--no-lease",   (char *)"--listen", (char *)"none",
+                    NULL};
+    int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    stage->controller = start(path, argv, fd);
+    close(fd);
+}
+
+/* --- the server ----------------------------------------------------------------------------------------- */
+
+/* The status; ret_answer: the body's text, the caller's, or NULL. */
+static int ask(const struct stage *stage, const char *method, const char *path, const char *type,
+               const char *body, char **ret_answer)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(stage->port)};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    CLEANUP_FREE char *text =
+        xasprintf("%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer "
+                  "user:other\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n%s",
+                  method, path, type, strlen(body), body);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    struct buf answer = BUF_INIT(1 << 20);
+    while (program_take(fd, &answer))
+        ;
+    close(fd);
+    assert_true(answer.length > 12);
+    int status = atoi(answer.data + 9);
+    const char *begin = strstr(answer.data, "\r\n\r\n");
+    if (ret_answer)
+        *ret_answer = xstrdup(begin ? begin + 4 : "");
+    buf_done(&answer);
+    return status;
+}
+
+/* The object at path, or NULL; the caller's. */
+static cJSON *get(const struct stage *stage, const char *path)
+{
+    CLEANUP_FREE char *text = NULL;
+    if (ask(stage, "GET", path, JSON_TYPE, "", &text) != 200)
+        return NULL;
+    cJSON *tree = NULL;
+    assert_int_equal(json_parse(text, strlen(text), &tree, NULL), 0);
+    return tree;
+}
+
+/* body with ' for ". */
+static void write_object(const struct stage *stage, const char *method, const char *path, const char *body)
+{
+    CLEANUP_FREE char *text = xstrdup(body);
+    CLEANUP_FREE char *answer = NULL;
+    for (char *at = text; *at; at++)
+        *at = *at == '\'' ? '"' : *at;
+    int status = ask(stage, method, path, strcmp(method, "PATCH") == 0 ? MERGE : JSON_TYPE, text, &answer);
+    if (status != 200 && status != 201)
+        fail_msg("%s %s: %d %s", method, path, status, answer);
+}
+
+/* What is seen of the pods: "db-0 <uid> <restarts> <owner>\n" each; the caller's. */
+static char *pods_text(const struct stage *stage, bool with_owner)
+{
+    CLEANUP_JSON cJSON *list = get(stage, PODS);
+    struct buf text = BUF_INIT(65536);
+    const cJSON *pod = NULL;
+    cJSON_ArrayForEach (pod, json_get(list, "items")) {
+        const cJSON *owners = json_path(pod, "metadata", "ownerReferences", NULL);
+        const cJSON *statuses = json_path(pod, "status", "containerStatuses", NULL);
+        buf_addf(&text, "%s %s %lld %s\n", json_path_str(pod, "metadata", "name", NULL),
+                 json_path_str(pod, "metadata", "uid", NULL),
+                 (long long)json_int64_or(statuses ? statuses->child : NULL, "restartCount", -1),
+                 !with_owner                       ? ""
+                 : cJSON_GetArraySize(owners) == 1 ? json_str(owners->child, "kind")
+                                                   : "nobody, or too many");
+    }
+    return buf_take(&text);
+}
+
+static void let_pass(int64_t ms)
+{
+    struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    nanosleep(&pause, NULL);
+}
+
+typedef bool is_so(const struct stage *stage);
+
+static void wait_until(const struct stage *stage, const char *what, is_so *so)
+{
+    for (int i = 0; i < WAIT_S * 20; i++) {
+        if (so(stage))
+            return;
+        let_pass(50);
+    }
+    CLEANUP_FREE char *pods = pods_text(stage, true);
+    fail_msg("not in time: %s; pods:\n%s", what, pods);
+}
+
+static bool status_is(const struct stage *stage, const char *path, const char *field, int64_t number)
+{
+    CLEANUP_JSON cJSON *set = get(stage, path);
+    return json_int64_or(json_get(set, "status"), field, -1) == number;
+}
+
+static bool set_is_ready(const struct stage *stage)
+{
+    return status_is(stage, SETS "/db", "readyReplicas", REPLICAS);
+}
+
+static bool neoset_is_complete(const struct stage *stage)
+{
+    CLEANUP_JSON cJSON *set = get(stage, NEOSETS "/db");
+    return str_equal(json_path_str(set, "status", "phase", NULL), "Completed") &&
+           json_int64_or(json_get(set, "status"), "updatedAvailableReplicas", -1) == REPLICAS &&
+           json_int64_or(json_get(set, "status"), "observedGeneration", -1) ==
+               json_int64_or(json_get(set, "metadata"), "generation", -2);
+}
+
+/* --- the stage ------------------------------------------------------------------------------------------ */
+
+/* Pods become old enough to be handed over: five seconds. */
+static void make_statefulset(struct stage *stage)
+{
+    write_object(
+        stage, "POST", SETS,
+        "{'metadata':{'name':'db','labels':{'app':'db','app.kubernetes.io/instance':'x'}},'spec':{'replicas':"
+        "3,'serviceName':'db','podManagementPolicy':'Parallel','selector':{'matchLabels':{'app':'db'}},"
+        "'template':{'metadata':{'labels':{'app':'db'}},'spec':{'containers':[{'name':'db','image':"
+        "'mysql:8.0','env':[{'name':'A','value':'<1&2>'}]}]}},'volumeClaimTemplates':[{'metadata':{'name':"
+        "'data'},'spec':{'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'1Gi'}}}}]}}");
+    wait_until(stage, "three ready pods", set_is_ready);
+}
+
+static int setup(void **state)
+{
+    struct stage *stage = xcalloc(1, sizeof *stage);
+    stage->folder = xstrdup("/tmp/neoset-adopt-XXXXXX");
+    assert_non_null(mkdtemp(stage->folder));
+    stage->kubeconfig = xasprintf("%s/kubeconfig", stage->folder);
+    stage->state_variable = xasprintf("XDG_STATE_HOME=%s", stage->folder);
+    stage->journal = xasprintf("%s/neoset/neosetctl.db", stage->folder);
+    stage->audit_log = xasprintf("%s/audit.log", stage->folder);
+    stage->run.environment[0] = stage->state_variable;
+    stage->run.environment[1] = "NEOSET_JOURNAL";
+    stage->run.environment[2] = "KUBECONFIG";
+    start_server(stage);
+    start_controller(stage);
+    make_statefulset(stage);
+    *state = stage;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct stage *stage = *state;
+    end(&stage->controller);
+    end(&stage->server);
+    CLEANUP_FREE char *command = xasprintf("rm -rf '%s'", stage->folder);
+    assert_int_equal(system(command), 0);
+    program_run_done(&stage->run);
+    free(stage->folder);
+    free(stage->kubeconfig);
+    free(stage->state_variable);
+    free(stage->journal);
+    free(stage->audit_log);
+    free(stage);
+    return 0;
+}
+
+static void run(struct stage *stage, const char *program, const char *words)
+{
+    CLEANUP_FREE char *line = xasprintf("%s --kubeconfig %s", words, stage->kubeconfig);
+    program_run(&stage->run, program, line);
+}
+
+static void expect(struct stage *stage, const char *words, int exit_code, const char *output,
+                   const char *errors)
+{
+    run(stage, "neosetctl", words);
+    const struct program_run *ended = &stage->run;
+    if (ended->exit_code != exit_code || (output && !strstr(ended->output, output)) ||
+        (errors ? !strstr(ended->errors, errors) : ended->errors[0] != '\0'))
+        fail_msg("%s: exit %d, out: %s err: %s", words, ended->exit_code, ended->output, ended->errors);
+}
+
+#define ADOPT "adopt statefulset/db --yes --timeout 60s"
+#define BACK "adopt --undo db --yes --timeout 60s"
+
+/* The same pods as before, all of this owner. */
+static void assert_pods(const struct stage *stage, const char *before, const char *owner)
+{
+    CLEANUP_FREE char *now = pods_text(stage, false);
+    CLEANUP_FREE char *owners = pods_text(stage, true);
+    assert_string_equal(now, before);
+    int count = 0;
+    for (const char *at = owners; (at = strstr(at, owner)); at += strlen(owner))
+        count++;
+    if (count != REPLICAS)
+        fail_msg("not all are of a %s:\n%s", owner, owners);
+}
+
+/* Each step that the server took was taken once, and nothing is left open. */
+static void assert_history(struct stage *stage)
+{
+    CLEANUP_FREE char *line = xasprintf("in-doubt --check --journal %s", stage->journal);
+    program_run(&stage->run, "neoset-audit", line);
+    if (stage->run.exit_code != 0)
+        fail_msg("in doubt: %s %s", stage->run.output, stage->run.errors);
+    CLEANUP_FREE char *verify = xasprintf("verify --journal %s", stage->journal);
+    program_run(&stage->run, "neoset-audit", verify);
+    assert_int_equal(stage->run.exit_code, 0);
+    CLEANUP_FREE char *command = xasprintf(
+        "grep -o '\"auditID\":\"neo-[0-9a-f]*-[0-9]*-[0-9]*\".*\"responseStatus\":{[^}]*\"code\":2' '%s' | "
+        "sed 's/\"auditID\":\"neo-\\([0-9a-f]*-[0-9]*\\)-.*/\\1/' | sort | uniq -d | grep -q .",
+        stage->audit_log);
+    assert_int_not_equal(system(command), 0);
+}
+
+static void wait_for_old_pods(void)
+{
+    let_pass(5500);
+}
+
+/* --- there and back ------------------------------------------------------------------------------------- */
+
+static void a_statefulset_becomes_a_neoset_and_back_without_a_restart(void **state)
+{
+    struct stage *stage = *state;
+    wait_for_old_pods();
+    CLEANUP_FREE char *before = pods_text(stage, false);
+    struct stat status;
+    expect(stage, "adopt statefulset/db --dry-run", 0, "create NeoSet db, paused", NULL);
+    expect(stage, "adopt statefulset/db --dry-run -o yaml", 0, "kind: NeoSet\nmetadata:\n  name: db\n", NULL);
+    expect(stage, "adopt statefulset/db", 2, NULL, "--yes agrees beforehand");
+    assert_int_not_equal(stat(stage->journal, &status), 0);
+    expect(stage, ADOPT, 0, "the same 3 pods, none restarted", NULL);
+    assert_pods(stage, before, "NeoSet");
+    CLEANUP_JSON cJSON *neoset = get(stage, NEOSETS "/db");
+    assert_false(json_bool_or(json_path(neoset, "spec", "updateStrategy", NULL), "pause", true));
+    assert_null(json_path(neoset, "metadata", "annotations", "apps.neo.io/adopts", NULL));
+    assert_null(get(stage, SETS "/db"));
+    expect(stage, ADOPT, 0, "adopted already", NULL);
+    expect(stage, "adopt --undo db --dry-run", 0, "create StatefulSet db from the kept manifest", NULL);
+    expect(stage, BACK, 0, "the same 3 pods, none restarted", NULL);
+    assert_pods(stage, before, "StatefulSet");
+    assert_null(get(stage, NEOSETS "/db"));
+    let_pass(1500); /* its controller would restart a pod that carries anything else */
+    assert_pods(stage, before, "StatefulSet");
+    expect(stage, BACK, 1, NULL, "there is a StatefulSet db");
+    assert_history(stage);
+}
+
+static void after_its_first_rollout_there_is_no_way_back(void **state)
+{
+    struct stage *stage = *state;
+    wait_for_old_pods();
+    expect(stage, ADOPT, 0, NULL, NULL);
+    write_object(
+        stage, "PATCH", NEOSETS "/db",
+        "{'spec':{'template':{'spec':{'containers':[{'name':'db','image':'mysql:8.1','env':[{'name':'A',"
+        "'value':'<1&2>'}]}]}},'updateStrategy':{'maxUnavailable':3}}}");
+    wait_until(stage, "rolled", neoset_is_complete);
+    expect(stage, BACK, 2, "", "a rollout has begun (`neosetctl undo db`");
+    expect(stage, "undo db", 0, NULL, NULL);
+    let_pass(200);
+    wait_until(stage, "rolled back", neoset_is_complete);
+    CLEANUP_FREE char *before = pods_text(stage, false);
+    expect(stage, BACK, 0, "statefulset/db has its pods again", NULL);
+    assert_pods(stage, before, "StatefulSet");
+}
+
+static void what_changed_since_goes_back_with_it(void **state)
+{
+    struct stage *stage = *state;
+    wait_for_old_pods();
+    expect(stage, ADOPT, 0, NULL, NULL);
+    write_object(stage, "PATCH", NEOSETS "/db", "{'spec':{'replicas':2}}");
+    expect(stage, BACK, 0, "{\"replicas\":2}", NULL);
+    CLEANUP_JSON cJSON *set = get(stage, SETS "/db");
+    assert_int_equal(json_int64_or(json_get(set, "spec"), "replicas", -1), 2);
+    assert_string_equal(json_path_str(set, "metadata", "labels", "app.kubernetes.io/instance", NULL), "x");
+}
+
+/* --- refusals ------------------------------------------------------------------------------------------- */
+
+static void what_cannot_be_carried_over_is_named_and_nothing_is_written(void **state)
+{
+    struct stage *stage = *state;
+    static const struct {
+        const char *patch, *words[3];
+    } table[] = {
+        {"{'spec':{'updateStrategy':{'type':'OnDelete','rollingUpdate':null}},'metadata':{'finalizers':['a.b/"
+         "c'],"
+         "'ownerReferences':[{'apiVersion':'v1','kind':'Operator','name':'boss','uid':'1'}]}}",
+         {"spec.updateStrategy.type: OnDelete", "metadata.finalizers: a.b/c", "it belongs to Operator boss"}},
+    };
+    CLEANUP_FREE char *before = pods_text(stage, true);
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        write_object(stage, "PATCH", SETS "/db", table[i].patch);
+        for (size_t k = 0; k < ARRAY_SIZE(table[i].words); k++)
+            expect(stage, ADOPT, 2, "", table[i].words[k]);
+    }
+    struct stat status;
+    assert_int_not_equal(stat(stage->journal, &status), 0);
+    assert_null(get(stage, NEOSETS "/db"));
+    CLEANUP_FREE char *after = pods_text(stage, true);
+    assert_string_equal(after, before);
+}
+
+static void wrong_words_name_the_right_ones(void **state)
+{
+    struct stage *stage = *state;
+    expect(stage, "adopt db", 64, NULL, "say statefulset/db");
+    expect(stage, "adopt pod/db-0", 64, NULL, "only a StatefulSet can be adopted");
+    expect(stage, "adopt statefulset/db -o yaml", 64, NULL, "goes with --dry-run");
+    expect(stage, "adopt statefulset/db --timeout soon", 64, NULL, "--timeout");
+    expect(stage, "adopt statefulset/nobody --dry-run", 1, NULL, "no StatefulSet nobody");
+    expect(stage, "adopt --undo nobody --yes", 1, NULL, "no NeoSet nobody");
+}
+
+/* Without anybody who would take them over, the pods stay where they are. */
+static void without_a_controller_the_statefulset_keeps_its_pods(void **state)
+{
+    struct stage *stage = *state;
+    end(&stage->controller);
+    wait_for_old_pods();
+    CLEANUP_FREE char *before = pods_text(stage, false);
+    expect(stage, "adopt statefulset/db --yes --timeout 3s", 1, NULL,
+           "neoset-controller has not seen NeoSet db");
+    assert_pods(stage, before, "StatefulSet");
+    /* The way back from there: the NeoSet goes, with what it made. */
+    start_controller(stage);
+    let_pass(1000);
+    expect(stage, BACK, 0, "it had no pods yet", NULL);
+    let_pass(1500);
+    assert_pods(stage, before, "StatefulSet");
+}
+
+/* --- killed at each edge -------------------------------------------------------------------------------- */
+
+/* "../gcc-crash/neosetctl"; NULL when it was not built. The caller's. */
+static char *crash_program(void)
+{
+    CLEANUP_FREE char *own = program_path("");
+    own[strlen(own) - 1] = '\0';
+    const char *base = strrchr(own, '/');
+    char *name = xasprintf("../%s-crash/neosetctl", base ? base + 1 : own);
+    CLEANUP_FREE char *path = program_path(name);
+    if (access(path, X_OK) == 0)
+        return name;
+    free(name);
+    return NULL;
+}
+
+struct edge_count {
+    int died, lived;
+};
+
+/* Killed there, if it comes by; then run again, to the end. */
+static void kill_and_go_on(struct stage *stage, const char *program, const char *words, const char *edge,
+                           const char *kind, struct edge_count *count)
+{
+    CLEANUP_FREE char *crash = xasprintf("NEOSET_CRASH=%s:%s", edge, kind);
+    stage->run.environment[3] = crash;
+    run(stage, program, words);
+    bool died = stage->run.exit_code == -1;
+    if (!died && stage->run.exit_code != 0)
+        fail_msg("%s %s: exit %d: %s %s", edge, kind, stage->run.exit_code, stage->run.output,
+                 stage->run.errors);
+    if (died) {
+        /* And once more, as soon as it looks at what it left. */
+        CLEANUP_FREE char *again = xasprintf("NEOSET_CRASH=recover:%s", kind);
+        stage->run.environment[3] = again;
+        run(stage, program, words);
+    }
+    stage->run.environment[3] = NULL;
+    count->died += died;
+    count->lived += !died;
+    if (died && stage->run.exit_code != 0) {
+        run(stage, "neosetctl", words);
+        if (stage->run.exit_code != 0)
+            fail_msg("after %s %s: exit %d: %s %s", edge, kind, stage->run.exit_code, stage->run.output,
+                     stage->run.errors);
+    }
+}
+
+static void killed_at_any_edge_it_is_gone_on_with(void **state)
+{
+    static const char *const edges[] = {"intent-commit", "send", "answer", "outcome", "done"};
+    static const char *const there[] = {"create-neoset", "create-revision", "orphan-delete", "patch"};
+    static const char *const back[] = {"orphan-delete", "delete", "patch", "create-statefulset"};
+    struct stage *stage = *state;
+    CLEANUP_FREE char *program = crash_program();
+    if (!program)
+        skip();
+    struct edge_count count = {0};
+    wait_for_old_pods();
+    CLEANUP_FREE char *before = pods_text(stage, false);
+    for (size_t i = 0; i < ARRAY_SIZE(edges); i++) {
+        for (size_t k = 0; k < ARRAY_SIZE(there); k++) {
+            print_message("    %s: %s, %s\n", edges[i], there[k], back[k]);
+            kill_and_go_on(stage, program, ADOPT, edges[i], there[k], &count);
+            assert_pods(stage, before, "NeoSet");
+            kill_and_go_on(stage, program, BACK, edges[i], back[k], &count);
+            assert_pods(stage, before, "StatefulSet");
+            assert_history(stage);
+        }
+    }
+    print_message("    killed %d times, %d ran through\n", count.died, count.lived);
+    assert_true(count.died >= (int)(ARRAY_SIZE(edges) * ARRAY_SIZE(there) * 2 * 9 / 10));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_statefulset_becomes_a_neoset_and_back_without_a_restart, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(after_its_first_rollout_there_is_no_way_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_changed_since_goes_back_with_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_cannot_be_carried_over_is_named_and_nothing_is_written, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(wrong_words_name_the_right_ones, setup, teardown),
+        cmocka_unit_test_setup_teardown(without_a_controller_the_statefulset_keeps_its_pods, setup, teardown),
+        cmocka_unit_test_setup_teardown(killed_at_any_edge_it_is_gone_on_with, setup, teardown),
+    };
+    return cmocka_run_group_tests_name("adopt", tests, NULL, NULL);
+}
