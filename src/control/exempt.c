@@ -99,11 +99,16 @@ bool exempt_has_deciding_field(enum kube_resource resource, const cJSON *status)
 
 /* --- what each kind may be ------------------------------------------------------------------------------ */
 
+/* Metadata may hold the precondition, and nothing that it would change. */
 static bool has_only_status(const cJSON *body)
 {
     const cJSON *member = NULL;
     cJSON_ArrayForEach (member, body) {
-        if (strcmp(member->string, "status") != 0)
+        if (strcmp(member->string, "status") != 0 && strcmp(member->string, "metadata") != 0)
+            return false;
+    }
+    cJSON_ArrayForEach (member, json_get(body, "metadata")) {
+        if (strcmp(member->string, "resourceVersion") != 0)
             return false;
     }
     return cJSON_IsObject(json_get(body, "status"));

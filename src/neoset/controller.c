@@ -575,7 +575,7 @@ bool controller_is_quiet(const struct controller *controller)
         return false;
     for (const struct set_group *group = controller->store->groups; group; group = group->hh.next) {
         const struct turn *turn = group->turn;
-        if (group->set && (!turn || !turn->quiet || turn->status_under_way || turn->probe_under_way))
+        if (group->set && (!turn || !turn->quiet || turn->status_ask || turn->probe_ask))
             return false;
     }
     return true;

@@ -12,11 +12,14 @@
 /* Between writes that only bring counts and words up to date. A new phase, or a new generation seen, does not
  * wait. */
 #define STATUS_EVERY_US (1 * US_PER_S)
+/* After a conflict: until the watch has told of the newer version. */
+#define STATUS_CONFLICT_US (100 * US_PER_MS)
 
 /* Who an exempt answer belongs to; groups may be gone by then. */
 struct asked {
     struct controller *controller;
     char *key;
+    uint64_t number;
     char *revision;            /* of a probe */
     struct asked *prev, *next; /* in controller.asked */
 };
@@ -27,6 +30,7 @@ static struct asked *asked_make(struct controller *controller, const struct set_
     struct asked *asked = xcalloc(1, sizeof(*asked));
     asked->controller = controller;
     asked->key = xstrdup(group->key);
+    asked->number = ++controller->asks;
     asked->revision = xstrdup_or_null(revision);
     DL_APPEND(controller->asked, asked);
     return asked;
@@ -48,11 +52,11 @@ void follow_forget_asked(struct controller *controller)
     }
 }
 
-/* The group, when it and its turn are still there; else NULL. */
+/* The group, when it and its turn are still there; else NULL. Its set may be gone, or another one by now. */
 static struct set_group *asked_group(const struct asked *asked)
 {
     struct set_group *group = store_find_key(asked->controller->store, asked->key);
-    return group && group->turn && group->set ? group : NULL;
+    return group && group->turn ? group : NULL;
 }
 
 static void report_refusal(struct controller *controller, const struct set_group *group, const char *what,
@@ -70,16 +74,20 @@ static void status_answered(void *context, const struct kube_answer *answer)
     struct asked *asked = context;
     struct controller *controller = asked->controller;
     struct set_group *group = asked_group(asked);
-    if (group) {
-        struct turn *turn = group->turn;
+    struct turn *turn = group ? group->turn : NULL;
+    if (turn && turn->status_ask == asked->number) {
         int64_t now_us = env_boot_us(controller->env);
-        turn->status_under_way = false;
+        turn->status_ask = 0;
         loop_wake(controller->loop, group->key);
         if (answer->outcome == KUBE_OK && cJSON_IsObject(answer->body)) {
             CLEANUP_FREE char *stored = neoset_described_text(json_get(answer->body, "status"));
             turn->status_failures = 0;
             turn->status_kept = str_equal(stored, turn->status_sent);
             controller_take_answer(controller, KUBE_NEOSET, answer->body);
+        } else if (answer->http == 409) {
+            /* The set moved on; what is described anew has its new version. */
+            str_replace(&turn->status_sent, NULL);
+            turn->status_not_before_boot_us = now_us + STATUS_CONFLICT_US;
         } else if (answer->outcome != KUBE_NOT_SENT || controller->leads) {
             if (answer->outcome == KUBE_REFUSED && answer->http != 404)
                 report_refusal(controller, group, "cannot write the status", answer);
@@ -101,7 +109,7 @@ static bool says_something_new(const struct turn *turn, const cJSON *status)
 void follow_status(struct controller *controller, struct set_group *group, const cJSON *status_patch)
 {
     struct turn *turn = group->turn;
-    if (!status_patch || turn->status_under_way)
+    if (!status_patch || turn->status_ask)
         return; /* the answer wakes us */
     if (gateway_is_open(controller->gateway, KUBE_NEOSET, group->namespace, group->name))
         return; /* it would move the version that an open step of the set needs; its outcome wakes us */
@@ -124,7 +132,11 @@ void follow_status(struct controller *controller, struct set_group *group, const
     turn->status_sent = STEAL(text);
     turn->status_sent_boot_us = now_us;
     turn->status_kept = false;
-    turn->status_under_way = true;
+    struct asked *asked = asked_make(controller, group, NULL);
+    turn->status_ask = asked->number;
+    /* One that is held up on its way must not land on a newer status, or on another set of the name. */
+    CLEANUP_JSON cJSON *body = json_copy(status_patch);
+    json_set_str(json_ensure_object(body, "metadata"), "resourceVersion", group->set->version);
     exempt_write(controller->exempt,
                  &(struct exempt_request){.kind = EXEMPT_STATUS,
                                           .method = "PATCH",
@@ -133,9 +145,9 @@ void follow_status(struct controller *controller, struct set_group *group, const
                                           .name = group->name,
                                           .subresource = "status",
                                           .content_type = KUBE_MERGE,
-                                          .body = status_patch,
+                                          .body = body,
                                           .timeout_us = EXEMPT_TIMEOUT_US},
-                 status_answered, asked_make(controller, group, NULL));
+                 status_answered, asked);
 }
 
 /* --- the probe of a template ---------------------------------------------------------------------------- */
@@ -160,12 +172,12 @@ static void probe_answered(void *context, const struct kube_answer *answer)
     struct asked *asked = context;
     struct controller *controller = asked->controller;
     struct set_group *group = asked_group(asked);
-    if (group) {
-        struct turn *turn = group->turn;
+    struct turn *turn = group ? group->turn : NULL;
+    if (turn && turn->probe_ask == asked->number) {
         int64_t now_us = env_boot_us(controller->env);
-        turn->probe_under_way = false;
+        turn->probe_ask = 0;
         bool accepted = accepts_template(answer);
-        if (accepted || judges_template(answer)) {
+        if (group->memory && (accepted || judges_template(answer))) {
             turn->probe_failures = 0;
             neoset_note_probe(group->memory, asked->revision, accepted, accepted ? NULL : answer->summary,
                               now_us);
@@ -182,13 +194,14 @@ void follow_probe(struct controller *controller, struct set_group *group, const 
                   const char *revision)
 {
     struct turn *turn = group->turn;
-    if (!pod || turn->probe_under_way)
+    if (!pod || turn->probe_ask)
         return;
     if (env_boot_us(controller->env) < turn->probe_not_before_boot_us) {
         loop_wake_at(controller->loop, group->key, turn->probe_not_before_boot_us);
         return;
     }
-    turn->probe_under_way = true;
+    struct asked *asked = asked_make(controller, group, revision);
+    turn->probe_ask = asked->number;
     exempt_write(controller->exempt,
                  &(struct exempt_request){.kind = EXEMPT_DRY_RUN,
                                           .method = "POST",
@@ -197,7 +210,7 @@ void follow_probe(struct controller *controller, struct set_group *group, const 
                                           .content_type = KUBE_JSON,
                                           .body = pod,
                                           .timeout_us = EXEMPT_TIMEOUT_US},
-                 probe_answered, asked_make(controller, group, revision));
+                 probe_answered, asked);
 }
 
 /* --- reads ---------------------------------------------------------------------------------------------- */

@@ -68,7 +68,7 @@ struct turn {
     bool told_went_back;
     bool set_was_read; /* from the API server, for the next turn */
     int refreshing; /* GETs whose answer the next turn needs */
-    bool status_under_way;
+    uint64_t status_ask; /* the status write under way; 0: none */
     unsigned status_failures;
     int64_t status_not_before_boot_us;
     char *status_sent; /* the last one, as neoset_described_text() has it */
@@ -76,7 +76,7 @@ struct turn {
     bool status_kept; /* its answer shows it */
     char *status_phase; /* in it */
     int64_t status_generation;
-    bool probe_under_way;
+    uint64_t probe_ask; /* the dry run under way; 0: none */
     unsigned probe_failures;
     int64_t probe_not_before_boot_us;
     struct after_event *after;
@@ -101,6 +101,7 @@ struct controller {
     struct store *store;
     struct watched watched[WATCHED_COUNT];
     struct refresh *refreshes;
+    uint64_t asks;       /* so far: their numbers */
     struct asked *asked; /* exempt writes that are not answered */
     bool leads;
     bool recovering;

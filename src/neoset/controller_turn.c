@@ -75,7 +75,7 @@ static void plan(struct controller *controller, struct set_group *group, struct 
         .wall_us = env_wall_us(controller->env),
         .boot_us = env_boot_us(controller->env),
         .can_probe = true,
-        .status_write_open = controller_turn_of(group)->status_under_way,
+        .status_write_open = controller_turn_of(group)->status_ask != 0,
         .set = group->set,
         .pod_count = group->pod_count,
         .memory = group->memory,
@@ -178,6 +178,8 @@ static void handle_set(struct controller *controller, struct set_group *group)
         str_replace(&turn->set_uid, group->set->uid);
         str_replace(&turn->status_sent, NULL);
         str_replace(&turn->status_phase, NULL);
+        turn->status_ask = 0;
+        turn->probe_ask = 0;
     }
     const char *not_fresh = NULL;
     if (!controller_is_fresh(controller, &not_fresh)) {

@@ -118,6 +118,29 @@ static void a_status_that_a_stranger_overwrote_is_put_right_soon(void **state)
     assert_restarts(scene, 3, 0);
 }
 
+/* Its status write is answered when it is gone; the one of the name that comes after it is served at once. */
+static void a_set_that_is_made_again_while_a_status_write_is_under_way_is_served(void **state)
+{
+    struct scene *scene = *state;
+    create_set(scene, 3, 1, "mysql:8.0");
+    start(scene);
+    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    /* A step stays open, so that the set's turn lives on; and a status write is held up for 4 s. */
+    assert_int_equal(kubesim_fault_add(sim_server_kubesim(scene->server),
+                                       "late=4s,verb=patch,resource=pods/status;"
+                                       "late=4s,verb=patch,resource=neosets/status,nth=3",
+                                       NULL),
+                     0);
+    set_image(scene, "mysql:8.1");
+    pass(scene, 500 * US_PER_MS);
+    assert_int_equal(sim_server_ask(scene->server, "DELETE", SET_PATH, NULL, NULL, NULL), 200);
+    pass(scene, 3 * US_PER_S);
+    create_set(scene, 2, 1, "mysql:8.2");
+    wait_for(scene, "Idle", "mysql:8.2", 2, 120 * US_PER_S);
+    CLEANUP_JSON cJSON *set = sim_server_get(scene->server, SET_PATH);
+    assert_int_equal(json_int64_or(json_get(set, "status"), "observedGeneration", 0), 1);
+}
+
 /* --- steps that nobody can decide ----------------------------------------------------------------------- */
 
 static void a_step_that_cannot_be_read_is_shown_until_it_can(void **state)
@@ -188,6 +211,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_field_that_the_definition_lacks_is_named_and_not_written_over_and_over),
         scene_test(when_the_definition_is_brought_up_to_date_the_rollout_goes_on),
+        scene_test(a_set_that_is_made_again_while_a_status_write_is_under_way_is_served),
         scene_test(a_step_that_cannot_be_read_is_shown_until_it_can),
         cmocka_unit_test(a_person_settles_a_parked_step_and_the_journal_says_who_and_why),
         scene_test(a_status_that_a_stranger_overwrote_is_put_right_soon),
