@@ -12,12 +12,11 @@ static bool avoided[OPERATION_KIND_COUNT];
 static struct {
     const char *name;
     bool with;
-} known[] = {{"adoption", false},
-             {"old-kubelet", false},
-             {"healing-after-restart", false},
-             {"ghost", false},
-             {"late-status", false}};
-enum { KNOWN_ADOPTION, KNOWN_OLD_KUBELET, KNOWN_HEALING_AFTER_RESTART, KNOWN_GHOST };
+} known[] = {
+    {"healing-after-restart", false}, {"ghost", false}, {"late-status", false}, {"set-born-again", false},
+    {"canary-done-unstored", false},
+};
+enum { KNOWN_GHOST = 1, KNOWN_SET_BORN_AGAIN = 3 };
 
 bool draw_with(const char *name)
 {
@@ -84,8 +83,6 @@ static void draw_world(struct dice *dice, struct draw *ret)
     for (int i = 0; i < ret->set_count; i++)
         draw_set(dice, &ret->sets[i]);
     ret->behaviour = behaviours[dice_below(dice, ARRAY_SIZE(behaviours))];
-    if (strcmp(ret->behaviour, "old") == 0 && !known[KNOWN_OLD_KUBELET].with)
-        ret->behaviour = "";
     ret->relist_ms = dice_one_in(dice, 3) ? 1000 : 200;
     ret->jitter_percent = dice_one_in(dice, 3) ? -1 : 50;
     ret->nodes = 1 + (int)dice_below(dice, 3);
@@ -276,9 +273,9 @@ static void draw_operation(struct dice *dice, const struct draw *world, struct o
         set_text(ret, dice_one_in(dice, 2) ? "Recreate" : "InPlace");
         break;
     case DO_DELETE_SET:
+        if (!known[KNOWN_SET_BORN_AGAIN].with)
+            ret->kind = DO_NOISE;
         set_text(ret, cascades[dice_below(dice, ARRAY_SIZE(cascades))]);
-        if (strcmp(ret->text, "Orphan") == 0 && !known[KNOWN_ADOPTION].with)
-            set_text(ret, "Background");
         break;
     case DO_DELETE_POD:
         ret->b = dice_one_in(dice, 6);
@@ -314,6 +311,72 @@ static void draw_operation(struct dice *dice, const struct draw *world, struct o
     }
 }
 
+/* --- stories that single draws rarely tell ---------------------------------------------------------------
+ */
+
+enum { PATTERN_MAX = 6 };
+
+static void put(struct operation *operation, enum operation_kind kind, int set, int after_s, int a, int b,
+                const char *text)
+{
+    *operation = (struct operation){.kind = kind, .set = set, .after_us = after_s * US_PER_S, .a = a, .b = b};
+    set_text(operation, text);
+}
+
+static const char *draw_bad_image(struct dice *dice)
+{
+    static const char *const images[] = {"db:none3", "db:unready3", "db:crash2", "db:none4"};
+    return images[dice_below(dice, ARRAY_SIZE(images))];
+}
+
+/* A bad image whose deadline goes through a pause, or through restarts. */
+static int draw_deadline(struct dice *dice, int set, struct operation *ret)
+{
+    bool pause = dice_one_in(dice, 2);
+    int some_s = 5 + (int)dice_below(dice, 10);
+    put(&ret[0], DO_PATIENCE, set, 1, pause ? 20 : 120, 0, "");
+    put(&ret[1], DO_IMAGE, set, 2, 0, 0, draw_bad_image(dice));
+    put(&ret[2], pause ? DO_PAUSE : DO_CRASH, set, pause ? some_s : 60 + some_s, pause, 100, "");
+    put(&ret[3], pause ? DO_PAUSE : DO_NOISE, set, pause ? 40 : 1, 0, 0, "");
+    put(&ret[4], DO_NOISE, set, pause ? 60 : 130, 0, 0, "");
+    return 5;
+}
+
+/* Pods are taken away in the middle of a rollout. */
+static int draw_losses(struct dice *dice, int set, struct operation *ret)
+{
+    put(&ret[0], DO_IMAGE, set, 5, 0, 0, dice_one_in(dice, 2) ? "db:v7" : draw_bad_image(dice));
+    put(&ret[1], DO_DELETE_POD, set, (int)dice_below(dice, 20), (int)dice_below(dice, 5), 0, "");
+    put(&ret[2], dice_one_in(dice, 2) ? DO_DELETE_POD : DO_KILL_CONTAINER, set, (int)dice_below(dice, 3),
+        (int)dice_below(dice, 5), 0, "");
+    return 3;
+}
+
+/* A broken revision meets another template, with a fence, a pause or a scale in between. */
+static int draw_undo(struct dice *dice, int set, struct operation *ret)
+{
+    static const enum operation_kind kinds[] = {DO_FENCE, DO_PAUSE, DO_SCALE, DO_ENVIRONMENT, DO_STOP};
+    put(&ret[0], DO_IMAGE, set, 5, 0, 0, draw_bad_image(dice));
+    put(&ret[1], kinds[dice_below(dice, ARRAY_SIZE(kinds))], set, (int)dice_below(dice, 30),
+        1 + (int)dice_below(dice, 4), 100, "");
+    put(&ret[2], DO_IMAGE, set, (int)dice_below(dice, 10), 0, 0, dice_one_in(dice, 2) ? "db:v1" : "db:v8");
+    put(&ret[3], DO_PAUSE, set, (int)dice_below(dice, 40), 0, 0, "");
+    return 4;
+}
+
+static int draw_pattern(struct dice *dice, const struct draw *world, struct operation *ret)
+{
+    int set = (int)dice_below(dice, (uint32_t)world->set_count);
+    switch (dice_below(dice, 3)) {
+    case 0:
+        return draw_deadline(dice, set, ret);
+    case 1:
+        return draw_losses(dice, set, ret);
+    default:
+        return draw_undo(dice, set, ret);
+    }
+}
+
 /* Calm worlds find what needs a long undisturbed time, wild ones what needs much at once. */
 void draw_make(uint64_t seed, struct draw *ret)
 {
@@ -321,8 +384,16 @@ void draw_make(uint64_t seed, struct draw *ret)
     *ret = (struct draw){.seed = seed};
     draw_world(&dice, ret);
     ret->count = 2 + (int)dice_below(&dice, dice_one_in(&dice, 4) ? OPERATIONS_MAX - 2 : 16);
-    for (int i = 0; i < ret->count; i++)
-        draw_operation(&dice, ret, &ret->operations[i]);
+    for (int i = 0; i < ret->count;) {
+        struct operation pattern[PATTERN_MAX];
+        int length = 1;
+        if (dice_one_in(&dice, 10))
+            length = draw_pattern(&dice, ret, pattern);
+        else
+            draw_operation(&dice, ret, &pattern[0]);
+        for (int k = 0; k < length && i < ret->count; k++)
+            ret->operations[i++] = pattern[k];
+    }
 }
 
 void draw_keep(struct draw *draw, uint64_t bits)

@@ -167,7 +167,8 @@ static void take_status(struct judge *judge, struct seen_set *set, const cJSON *
     }
     now.epoch = set->epoch;
     set->done_ever |= now.done;
-    set->was_proven = set->was_proven || now.proven;
+    /* Who removes the status makes the set a new one; pods that are there prove it again. */
+    set->was_proven = (set->was_proven && by_us) || now.proven;
     report_tell(judge->report, "    status of %s: stable %s, target %s, stage %d, done %x, left %x",
                 set_name(set->index), now.stable, now.target, now.stage, now.done, now.left);
     if (by_us)
@@ -214,7 +215,7 @@ static void check_number(struct judge *judge, const struct seen_set *set, const 
 static void check_numbers(struct judge *judge, struct seen_set *set, const struct kubesim_change *change)
 {
     int64_t since_us = judge_since_us(judge, judge_sent_us(judge, change->audit_id));
-    if (judge_sent_us(judge, change->audit_id) < set->born_us && draw_tolerates("late-status"))
+    if (judge_sent_us(judge, change->audit_id) <= set->born_us && draw_tolerates("late-status"))
         return;
     if (since_us == NEVER_US || !str_starts_with(change->audit_id, "neo-x-"))
         return;

@@ -59,12 +59,15 @@ static void note_state(struct judge *judge)
 /* So long a healthy controller may take for anything that it owes: its longest pause between two looks at
  * what is open, and a back-off. */
 #define OWED_WITHIN_US (100 * US_PER_S)
+/* A deadline may be noticed so much later, and not within so long after a start. */
+#define EXPIRES_WITHIN_US (15 * US_PER_S)
+#define START_GRACE_US (75 * US_PER_S)
 
 /* Nothing was done to the controllers and the network since then: whoever is owed something has it. */
-static bool is_owed(const struct judge *judge, int64_t since_us)
+static bool is_owed(const struct judge *judge, int64_t since_us, int64_t within_us)
 {
     int64_t now_us = judge_now_us(judge);
-    return since_us != NEVER_US && now_us - MAX(since_us, judge->disturbed_us) > OWED_WITHIN_US &&
+    return since_us != NEVER_US && now_us - MAX(since_us, judge->disturbed_us) > within_us &&
            judge->blind_until_us < now_us && !judge->fault_pending;
 }
 
@@ -75,7 +78,7 @@ static void look_at_gate(struct judge *judge, const struct seen_set *set, const 
         return;
     int64_t since_us = MAX(pod->gate_false_since_us, pod->seen_since_us);
     since_us = pod->seen_since_us == NEVER_US ? NEVER_US : MAX(since_us, spec->at_us);
-    if (is_owed(judge, since_us))
+    if (is_owed(judge, since_us, OWED_WITHIN_US))
         judge_break(judge, 12,
                     "the gate of %s is closed for %lld s, its kubelet has seen everything for %lld s, and "
                     "nobody opens it",
@@ -110,12 +113,12 @@ static void look_at_deadlines(struct judge *judge, struct seen_set *set, int64_t
     for (int i = 0; i < POD_ORDINALS_MAX; i++) {
         struct seen_pod *pod = &set->pods[i];
         run_clock(set, pod, i, passed_us);
-        int64_t due_us = (spec->timeout_s + 2 * TRUTHS_MAX) * US_PER_S + OWED_WITHIN_US;
+        int64_t due_us = (spec->timeout_s + 2 * TRUTHS_MAX) * US_PER_S + EXPIRES_WITHIN_US;
         bool failed = strcmp(set->phase_text, "Failed") == 0;
         int64_t out_us = judge_now_us(judge) - pod->served_us;
-        if (!pod->waits || pod->serving || out_us < OWED_WITHIN_US || pod->waited_us < due_us || failed ||
+        if (!pod->waits || pod->serving || out_us < EXPIRES_WITHIN_US || pod->waited_us < due_us || failed ||
             spec->pause || !is_in_reach(spec, i) || !pod->scheduled ||
-            !is_owed(judge, MAX(spec->at_us, judge->looked_us - due_us)) || judge->journal_lost ||
+            !is_owed(judge, MAX(spec->at_us, 0), START_GRACE_US) || judge->journal_lost ||
             judge->clock_jumped)
             continue;
         judge_break(judge, 9,
