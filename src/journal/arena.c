@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "journal/arena.h"
 
-enum { CHUNK_BYTES = 64 * 1024 };
+/* Less than what makes free() of glibc merge all small pieces first (64 KiB,
+ * FASTBIN_CONSOLIDATION_THRESHOLD). */
+enum { CHUNK_BYTES = 32 * 1024 };
 
 struct arena_chunk {
     struct arena_chunk *next;
