@@ -63,7 +63,7 @@ static bool has_unique_keys(const cJSON *object)
         if (++count > LOOKED_THROUGH_MAX)
             return false;
         for (const cJSON *other = object->child; other != node; other = other->next)
-            if (strcmp(other->string, node->string) == 0)
+            if (other->string[0] == node->string[0] && strcmp(other->string, node->string) == 0)
                 return false;
     }
     return true;
@@ -94,7 +94,9 @@ int json_parse(const char *text, size_t length, cJSON **ret_tree, struct error *
     int result = json_scan(text, length, JSON_DEPTH_MAX, &strict, &marked, err);
     if (result < 0)
         return result;
-    cJSON *tree = cJSON_ParseWithLengthOpts(buf_text(&strict), strict.length + 1, NULL, 1);
+    /* The scan has seen to the end: what it did not rewrite needs no copy. */
+    cJSON *tree = marked ? cJSON_ParseWithLengthOpts(buf_text(&strict), strict.length + 1, NULL, 1)
+                         : cJSON_ParseWithLengthOpts(text, length, NULL, 0);
     if (!tree)
         return error_set(err, ERROR_INVALID, "not valid JSON");
     if (marked)

@@ -93,11 +93,21 @@ static int scan_escape(struct scan *scan, bool first)
     return 0;
 }
 
+/* Most of what is read: bytes of a string that stand for themselves. */
+static void skip_plain(struct scan *scan)
+{
+    const uint8_t *at = scan->text + scan->at;
+    const uint8_t *end = scan->text + scan->length;
+    while (at < end && *at >= 0x20 && *at < 0x80 && *at != '"' && *at != '\\')
+        at++;
+    scan->at = (size_t)(at - scan->text);
+}
+
 static int scan_string(struct scan *scan)
 {
     scan->at++;
     size_t begin = scan->at;
-    while (scan->at < scan->length) {
+    for (skip_plain(scan); scan->at < scan->length; skip_plain(scan)) {
         uint8_t byte = scan->text[scan->at];
         if (byte == '"') {
             scan->at++;
@@ -131,7 +141,6 @@ static size_t skip_digits(struct scan *scan)
  * text. */
 static int scan_number(struct scan *scan)
 {
-    flush(scan);
     size_t begin = scan->at;
     bool plain = true;
     if (peek(scan) == '-')
@@ -158,8 +167,12 @@ static int scan_number(struct scan *scan)
     }
     if (plain && digits <= 15)
         return 0;
+    size_t end = scan->at;
+    scan->at = begin;
+    flush(scan);
     int result = buf_add_text(scan->out, "\"\\u0001#");
     ENSURE(result == 0);
+    scan->at = end;
     flush(scan);
     result = buf_add_char(scan->out, '"');
     ENSURE(result == 0);
@@ -255,7 +268,8 @@ int json_scan(const char *text, size_t length, int depth_max, struct buf *out, b
     skip_space(&scan);
     if (scan.at != length)
         return bad(&scan, "bytes after its end");
-    flush(&scan);
+    if (scan.marked)
+        flush(&scan);
     *ret_marked = scan.marked;
     return 0;
 }

@@ -12,6 +12,6 @@
 #define JSON_MARK '\x01'
 #define JSON_MARK_NUMBER '#'
 
-/* Checks text and appends the rewritten text to out. *ret_marked tells whether anything was marked. */
+/* Checks text. *ret_marked tells whether anything was marked: only then out has the rewritten text. */
 int json_scan(const char *text, size_t length, int depth_max, struct buf *out, bool *ret_marked,
               struct error **err);
