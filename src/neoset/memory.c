@@ -349,7 +349,9 @@ static struct refusal *note_refusal(struct neoset_memory *memory, const struct s
     if (!str_equal(refusal->fingerprint, outcome->fingerprint))
         refusal->count = 0;
     refusal->kind = outcome->step_kind;
-    refusal->http = outcome->kind == JOURNAL_OVERTAKEN ? 409 : outcome->http;
+    /* What a reading found out has no answer of its own: the name of a create is taken, or somebody was
+     * faster. */
+    refusal->http = outcome->kind == JOURNAL_OVERTAKEN || outcome->http == 0 ? 409 : outcome->http;
     str_replace(&refusal->fingerprint, outcome->fingerprint);
     str_replace(&refusal->words, outcome->summary ? outcome->summary : "");
     str_replace(&refusal->reason, outcome->reason ? outcome->reason : "");

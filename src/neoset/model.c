@@ -114,6 +114,19 @@ static bool is_error_reason(const char *reason)
     return false;
 }
 
+/* We made it anew for a target that was given up, and it never ran: nothing is lost with it. */
+static bool is_abandoned(const struct plan *plan, const struct slot *slot)
+{
+    const struct neoset_deciding *now = &plan->now;
+    if (!now->present || !ordinals_has(&now->left, slot->ordinal) || str_equal(slot->carries, now->target) ||
+        str_equal(slot->carries, now->stable))
+        return false;
+    for (size_t i = 0; i < slot->pod->container_count; i++)
+        if (slot->pod->containers[i].container_id)
+            return false;
+    return true;
+}
+
 /* Broken: not Ready, not terminating, and a container waits with an error, or our own update of it is
  * unfinished, or it was not Ready for the readiness timeout. Merely starting is not broken. */
 static void set_broken(struct plan *plan, struct slot *slot)
@@ -125,7 +138,7 @@ static void set_broken(struct plan *plan, struct slot *slot)
         if (container->state == CONTAINER_WAITING && is_error_reason(container->reason))
             slot->broken_by = container;
     }
-    slot->broken = slot->broken_by || !slot->proven;
+    slot->broken = slot->broken_by || !slot->proven || is_abandoned(plan, slot);
     if (slot->broken || !slot->seen || slot->seen->not_ready_boot_us == NEOSET_NEVER)
         return;
     int64_t at_us = slot->seen->not_ready_boot_us + plan->spec->readiness_timeout_seconds * US_PER_S;

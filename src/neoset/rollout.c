@@ -23,6 +23,21 @@ static bool has_begun(const struct slot *slot)
     return closed || (slot->is_open && slot->open.lowers_availability);
 }
 
+/* What is stored still waits for the canary, and another pod is it: that it is done is in status before the
+ * next one is moved. */
+static bool is_behind_canary(const struct plan *plan, const struct slot *slot)
+{
+    const struct neoset_deciding *now = &plan->now;
+    if (slot->broken || !now->stable_proven || str_equal(now->stable, now->target) || now->done.count > 0)
+        return false;
+    for (size_t i = 0; i < plan->slot_count; i++) {
+        const struct slot *other = &plan->slots[i];
+        if (other != slot && other->in_range && other->moved)
+            return true;
+    }
+    return false;
+}
+
 /* What is stored allows a write that moves this pod. */
 static bool is_allowed(const struct plan *plan, const struct slot *slot)
 {
@@ -30,7 +45,7 @@ static bool is_allowed(const struct plan *plan, const struct slot *slot)
     if (PLANT("write-before-decision"))
         return true;
     return now->present && str_equal(now->target, plan->next.target) &&
-           ordinals_has(&now->left, slot->ordinal) &&
+           ordinals_has(&now->left, slot->ordinal) && !is_behind_canary(plan, slot) &&
            (slot->broken || slot->index >= plan_stage(plan, now->stage));
 }
 

@@ -209,6 +209,27 @@ static void a_pod_that_comes_up_after_all_clears_it(void **state)
     assert_nothing_is_open(scene);
 }
 
+/* Its template fits no node: the pod that was made for it waits for ever, and another template frees it at
+ * once. */
+static void a_pending_pod_of_a_template_that_was_given_up_is_replaced_at_once(void **state)
+{
+    struct scene *scene = *state;
+    create_set(scene, 3, 1, "mysql:8.0");
+    patch_set(scene, "{\"spec\":{\"updateStrategy\":{\"type\":\"Recreate\"}}}");
+    start(scene);
+    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    patch_set(scene, "{\"spec\":{\"template\":{\"metadata\":{\"annotations\":{\"kubesim.neo.io/behaviour\":"
+                     "\"pending\"}}}}}");
+    pass(scene, 30 * US_PER_S);
+    CLEANUP_JSON cJSON *pending = sim_server_get(scene->server, PODS_PATH "/mysql-2");
+    assert_null(json_path_str(pending, "spec", "nodeName", NULL));
+    patch_set(scene, "{\"spec\":{\"template\":{\"metadata\":{\"annotations\":null}}}}");
+    wait_for(scene, "Completed", "mysql:8.0", 3, 30 * US_PER_S);
+    pass(scene, US_PER_S);
+    assert_nothing_is_open(scene);
+    assert_history_agrees(scene);
+}
+
 int main(void)
 {
     use_memory_for_journals();
@@ -220,6 +241,7 @@ int main(void)
         scene_test(without_a_watch_the_deadline_stands_still),
         scene_test(more_time_is_granted_to_a_pod_that_already_waits),
         scene_test(a_crash_loop_is_told_in_words_and_a_way_back_heals_it),
+        scene_test(a_pending_pod_of_a_template_that_was_given_up_is_replaced_at_once),
         scene_test(a_pod_that_comes_up_after_all_clears_it),
     };
     return cmocka_run_group_tests_name("failure", tests, NULL, NULL);

@@ -4,6 +4,8 @@
  * retention policies. */
 #include "controller_scene.h"
 
+#include "neoset/revision.h"
+
 #define REVISIONS_PATH "/apis/apps/v1/namespaces/default/controllerrevisions"
 #define CLAIMS_PATH "/api/v1/namespaces/default/persistentvolumeclaims"
 
@@ -271,6 +273,29 @@ static void two_sets_with_one_selector_say_so_and_do_not_fight(void **state)
     assert_nothing_is_open(scene);
 }
 
+/* Somebody has a revision of the name that ours would have. */
+static void a_revision_name_that_is_taken_is_counted_around(void **state)
+{
+    struct scene *scene = *state;
+    create_set(scene, 1, 1, "mysql:8.0");
+    CLEANUP_JSON cJSON *set = sim_server_get(scene->server, SET_PATH);
+    struct intern *pool = intern_make();
+    struct neoset_fact *fact = neoset_fact_make(pool, set);
+    CLEANUP_FREE char *name = revision_name("mysql", fact->template_digest, 0);
+    neoset_fact_free(fact);
+    intern_free(pool);
+    CLEANUP_FREE char *text = xasprintf(
+        "{\"apiVersion\":\"apps/v1\",\"kind\":\"ControllerRevision\",\"metadata\":{\"name\":\"%s\"},"
+        "\"revision\":1,\"data\":{\"mine\":true}}",
+        name);
+    person(scene, "POST", REVISIONS_PATH, "application/json", text);
+    start(scene);
+    wait_for(scene, "Idle", "mysql:8.0", 1, 60 * US_PER_S);
+    CLEANUP_JSON cJSON *after = sim_server_get(scene->server, SET_PATH);
+    assert_int_equal(json_int64_or(json_get(after, "status"), "collisionCount", 0), 1);
+    assert_string_not_equal(json_path_str(after, "status", "updateRevisionName", NULL), name);
+}
+
 /* --- claims --------------------------------------------------------------------------------------------- */
 
 static void create_set_with_claims(struct scene *scene, const char *when_deleted, const char *when_scaled)
@@ -374,6 +399,7 @@ int main(void)
         scene_test(pods_wait_for_their_revision_to_be_free),
         scene_test(pods_of_another_version_are_adopted_and_brought_to_the_target),
         scene_test(a_pod_whose_labels_stop_matching_is_released_and_not_deleted),
+        scene_test(a_revision_name_that_is_taken_is_counted_around),
         scene_test(two_sets_with_one_selector_say_so_and_do_not_fight),
         scene_test(nothing_is_adopted_for_a_set_that_is_gone),
         cmocka_unit_test(each_retention_policy_keeps_and_drops_what_it_says),
