@@ -13,10 +13,11 @@ static struct {
     const char *name;
     bool with;
 } known[] = {
-    {"healing-after-restart", false}, {"ghost", false}, {"late-status", false}, {"set-born-again", false},
-    {"canary-done-unstored", false},
+    {"healing-after-restart", false}, {"ghost", false},
+    {"canary-done-unstored", false},  {"scale-in-broken", false},
+    {"forgotten-deadline", false},
 };
-enum { KNOWN_GHOST = 1, KNOWN_SET_BORN_AGAIN = 3 };
+enum { KNOWN_GHOST = 1 };
 
 bool draw_with(const char *name)
 {
@@ -273,8 +274,6 @@ static void draw_operation(struct dice *dice, const struct draw *world, struct o
         set_text(ret, dice_one_in(dice, 2) ? "Recreate" : "InPlace");
         break;
     case DO_DELETE_SET:
-        if (!known[KNOWN_SET_BORN_AGAIN].with)
-            ret->kind = DO_NOISE;
         set_text(ret, cascades[dice_below(dice, ARRAY_SIZE(cascades))]);
         break;
     case DO_DELETE_POD:

@@ -48,7 +48,10 @@ void judge_tell_open(struct judge *judge)
     static const char sql[] =
         "SELECT 'step ' || s.step || ' ' || e.action || ' ' || s.object || ' ' || s.name || ', unknowns ' ||"
         " s.unknowns FROM open_step s CROSS JOIN entry e ON e.seq = s.step UNION ALL "
-        "SELECT 'operation ' || id || ' ' || kind || ' ' || name FROM operation WHERE ended_us IS NULL";
+        "SELECT 'operation ' || id || ' ' || kind || ' ' || name FROM operation WHERE ended_us IS NULL UNION "
+        "ALL "
+        "SELECT 'wait ' || wait || ' ' || action || ' ' || name || ', budget ' || budget_us || ', spent ' ||"
+        " spent_us || ' since ' || coalesce(since_us, 'held') FROM open_wait";
     for (int i = 0; i < judge->world->program_count; i++) {
         struct reader *reader = open_reader(judge, i);
         sqlite3_stmt *statement = NULL;

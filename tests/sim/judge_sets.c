@@ -215,8 +215,6 @@ static void check_number(struct judge *judge, const struct seen_set *set, const 
 static void check_numbers(struct judge *judge, struct seen_set *set, const struct kubesim_change *change)
 {
     int64_t since_us = judge_since_us(judge, judge_sent_us(judge, change->audit_id));
-    if (judge_sent_us(judge, change->audit_id) <= set->born_us && draw_tolerates("late-status"))
-        return;
     if (since_us == NEVER_US || !str_starts_with(change->audit_id, "neo-x-"))
         return;
     struct most most = most_since(set, seen_status_now(set), since_us);

@@ -119,8 +119,9 @@ static void look_at_deadlines(struct judge *judge, struct seen_set *set, int64_t
         if (!pod->waits || pod->serving || out_us < EXPIRES_WITHIN_US || pod->waited_us < due_us || failed ||
             spec->pause || !is_in_reach(spec, i) || !pod->scheduled ||
             !is_owed(judge, MAX(spec->at_us, 0), START_GRACE_US) || judge->journal_lost ||
-            judge->clock_jumped)
+            (draw_tolerates("forgotten-deadline") && judge->world->restarted) || judge->clock_jumped)
             continue;
+        judge_tell_open(judge);
         judge_break(judge, 9,
                     "%s was moved %lld s ago and is not in service (deadline %d s), and the set is %s",
                     pod->name, (long long)(pod->waited_us / US_PER_S), spec->timeout_s, set->phase_text);

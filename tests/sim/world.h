@@ -44,7 +44,8 @@ struct world {
     int64_t disk_us;
     int64_t clock_off_us;
     uint64_t call_count;
-    bool calm; /* nothing is done to it any more */
+    bool restarted; /* a controller was started more than once */
+    bool calm;      /* nothing is done to it any more */
 };
 
 struct world *world_prepare(void);
