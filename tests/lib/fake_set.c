@@ -71,6 +71,8 @@ struct fake *fake_make(int replicas, const char *image)
     struct fake *fake = xcalloc(1, sizeof(*fake));
     fake->boot_us = 1000 * US_PER_S;
     fake->pods = json_new_array();
+    fake->prefetches = json_new_array();
+    fake->waits = xstrdup("");
     fake->claims = json_new_array();
     fake->revisions = json_new_array();
     fake->pool = intern_make();
@@ -98,6 +100,8 @@ void fake_free(struct fake *fake)
         return;
     json_delete(fake->set);
     json_delete(fake->pods);
+    json_delete(fake->prefetches);
+    free(fake->waits);
     json_delete(fake->claims);
     json_delete(fake->revisions);
     json_delete(fake->status);
@@ -394,8 +398,16 @@ static void merge(cJSON *to, const cJSON *patch)
     }
 }
 
-static cJSON *list_of(const struct fake *fake, enum kube_resource resource)
+static bool is_prefetch(const char *name)
 {
+    size_t length = 0;
+    return neoset_split_prefetch_name(name, &length);
+}
+
+static cJSON *list_of(const struct fake *fake, enum kube_resource resource, const char *name)
+{
+    if (resource == KUBE_POD && is_prefetch(name))
+        return fake->prefetches;
     return resource == KUBE_POD ? fake->pods : resource == KUBE_CLAIM ? fake->claims : fake->revisions;
 }
 
@@ -414,8 +426,10 @@ static void create(struct fake *fake, const struct step_request *step)
     json_set_str(metadata, "creationTimestamp", now);
     if (step->resource == KUBE_POD)
         json_set_str(json_ensure_object(object, "status"), "phase", "Pending");
+    if (step->resource == KUBE_POD && fake->node)
+        json_set_str(json_get(object, "spec"), "nodeName", fake->node);
     touch(fake, object);
-    json_append_item(list_of(fake, step->resource), object);
+    json_append_item(list_of(fake, step->resource, step->name), object);
 }
 
 static void patch_object(struct fake *fake, cJSON *object, const cJSON *body)
@@ -436,16 +450,22 @@ static void patch_object(struct fake *fake, cJSON *object, const cJSON *body)
 
 static void delete_object(struct fake *fake, enum kube_resource resource, cJSON *object)
 {
-    if (resource == KUBE_POD)
-        fake_delete_pod(fake, json_path_str(object, "metadata", "name", NULL));
+    const char *name = json_path_str(object, "metadata", "name", NULL);
+    if (resource == KUBE_POD && !is_prefetch(name))
+        fake_delete_pod(fake, name);
     else
-        json_delete(cJSON_DetachItemViaPointer(list_of(fake, resource), object));
+        json_delete(cJSON_DetachItemViaPointer(list_of(fake, resource, name), object));
 }
 
 static void count(struct fake *fake, const struct step_request *step)
 {
     struct fake_counts *counts = &fake->counts;
     counts->writes++;
+    if (step->resource == KUBE_POD && is_prefetch(step->name)) {
+        counts->prefetches += step->kind == STEP_CREATE_POD;
+        counts->prefetch_deletes += step->kind == STEP_DELETE;
+        return;
+    }
     counts->advances += step->kind == STEP_ADVANCE;
     counts->creates += step->kind == STEP_CREATE_POD;
     counts->deletes += step->kind == STEP_DELETE && step->resource == KUBE_POD;
@@ -487,14 +507,20 @@ static void do_step(struct fake *fake, struct step_request *step)
     if (step->body)
         info->stamp(step->body, key);
     if (str_equal(info->method, "POST")) {
-        if (step->resource == KUBE_POD)
+        bool prefetch = is_prefetch(step->name);
+        if (prefetch && fake->refuse_prefetches) {
+            tell(fake, step, JOURNAL_REJECTED, fake->refuse_prefetches);
+            return;
+        }
+        if (step->resource == KUBE_POD && !prefetch)
             check_create(fake, step);
         create(fake, step);
         tell(fake, step, JOURNAL_APPLIED, 0);
         return;
     }
-    cJSON *object =
-        step->resource == KUBE_NEOSET ? fake->set : find(list_of(fake, step->resource), step->name);
+    cJSON *object = step->resource == KUBE_NEOSET
+                        ? fake->set
+                        : find(list_of(fake, step->resource, step->name), step->name);
     assert_non_null(object);
     assert_string_equal(step->uid, json_path_str(object, "metadata", "uid", NULL));
     if (!str_equal(step->version, json_path_str(object, "metadata", "resourceVersion", NULL)))
@@ -521,6 +547,8 @@ struct facts {
     struct neoset_fact *set;
     struct pod_fact *pods[FAKE_PODS_MAX];
     size_t pod_count;
+    struct pod_fact *prefetches[FAKE_PODS_MAX];
+    size_t prefetch_count;
     struct claim_fact *claims[FAKE_PODS_MAX * 4];
     size_t claim_count;
     struct revision_fact *revisions[FAKE_PODS_MAX];
@@ -533,12 +561,16 @@ static void make_facts(struct fake *fake, struct facts *facts)
     const cJSON *object = NULL;
     cJSON_ArrayForEach (object, fake->pods)
         facts->pods[facts->pod_count++] = pod_fact_make(fake->pool, object);
+    cJSON_ArrayForEach (object, fake->prefetches)
+        facts->prefetches[facts->prefetch_count++] = pod_fact_make(fake->pool, object);
     cJSON_ArrayForEach (object, fake->claims)
         facts->claims[facts->claim_count++] = claim_fact_make(fake->pool, object);
     cJSON_ArrayForEach (object, fake->revisions)
         facts->revisions[facts->revision_count++] = revision_fact_make(fake->pool, object);
     for (size_t i = 0; i < facts->pod_count; i++)
         neoset_observe_pod(fake->memory, facts->pods[i], wall_us(fake), fake->boot_us);
+    for (size_t i = 0; i < facts->prefetch_count; i++)
+        neoset_observe_prefetch(fake->memory, facts->prefetches[i], fake->boot_us);
 }
 
 static void free_facts(struct facts *facts)
@@ -546,6 +578,8 @@ static void free_facts(struct facts *facts)
     neoset_fact_free(facts->set);
     for (size_t i = 0; i < facts->pod_count; i++)
         pod_fact_free(facts->pods[i]);
+    for (size_t i = 0; i < facts->prefetch_count; i++)
+        pod_fact_free(facts->prefetches[i]);
     for (size_t i = 0; i < facts->claim_count; i++)
         claim_fact_free(facts->claims[i]);
     for (size_t i = 0; i < facts->revision_count; i++)
@@ -583,6 +617,11 @@ static bool look_wait(void *context, const char *action, enum kube_resource reso
     const struct facts *facts = context;
     (void)resource;
     (void)budget_us;
+    if (str_equal(action, "prefetch")) {
+        CLEANUP_FREE char *line = xasprintf("prefetch %s\n", name);
+        ret->expired = str_equal(facts->fake->wait_expired, "prefetch");
+        return strstr(facts->fake->waits, line) != NULL;
+    }
     if (!str_equal(action, "ready"))
         return false;
     ret->expired = str_equal(facts->fake->wait_expired, name);
@@ -595,6 +634,18 @@ static void note_events(struct fake *fake, const struct neoset_decision *decisio
         char *all = xasprintf("%s%s\n", fake->events, decision->events[i].reason);
         free(fake->events);
         fake->events = all;
+    }
+}
+
+static void note_waits(struct fake *fake, const struct neoset_decision *decision)
+{
+    free(fake->waits);
+    fake->waits = xstrdup("");
+    for (size_t i = 0; i < decision->wait_count; i++) {
+        const struct neoset_wait *wait = &decision->waits[i];
+        char *all = xasprintf("%s%s %s\n", fake->waits, wait->action, wait->name);
+        free(fake->waits);
+        fake->waits = all;
     }
 }
 
@@ -651,6 +702,9 @@ int fake_turn(struct fake *fake)
         .set = facts.set,
         .pods = (const struct pod_fact *const *)facts.pods,
         .pod_count = facts.pod_count,
+        .prefetches = (const struct pod_fact *const *)facts.prefetches,
+        .prefetch_count = facts.prefetch_count,
+        .has_waits = strstr(fake->waits, "prefetch ") != NULL,
         .revisions = (const struct revision_fact *const *)facts.revisions,
         .revision_count = facts.revision_count,
         .memory = fake->memory,
@@ -668,6 +722,7 @@ int fake_turn(struct fake *fake)
         do_step(fake, decision.steps[i]);
     write_status(fake, &decision);
     note_events(fake, &decision);
+    note_waits(fake, &decision);
     if (decision.probe_pod) {
         neoset_note_probe(fake->memory, decision.probe_revision, !fake->probe_refused,
                           fake->probe_refused ? "422 Invalid" : NULL, fake->boot_us);
@@ -830,8 +885,47 @@ static void sync_pod(struct fake *fake, cJSON *pod)
     act(fake, pod);
 }
 
+/* A pod that fetches: "none" is not there, "slow" is being pulled, "odd" ends it without an answer, and
+ * "mute" is not even taken up. */
+static void sync_prefetch(struct fake *fake, cJSON *pod)
+{
+    CLEANUP_JSON cJSON *before = json_copy(json_get(pod, "status"));
+    cJSON *status = json_get(pod, "status");
+    cJSON *list = json_new_array();
+    const cJSON *container = NULL;
+    bool all = true, mute = false, odd = false;
+    cJSON_ArrayForEach (container, json_path(pod, "spec", "containers", NULL)) {
+        const char *image = json_str(container, "image");
+        bool none = strstr(image, "none"), slow = strstr(image, "slow");
+        cJSON *item = json_new_object();
+        json_append_item(list, item);
+        json_add_str(item, "name", json_str(container, "name"));
+        json_add_str(item, "image", image);
+        json_add_str(item, "imageID", none || slow ? "" : "sha256:there");
+        cJSON *state = json_add_object(item, "state");
+        cJSON *detail = json_add_object(state, none || slow ? "waiting" : "terminated");
+        json_add_str(detail, "reason", none ? "ErrImagePull" : slow ? "ContainerCreating" : "StartError");
+        if (none)
+            json_add_str(detail, "message", "registry.example/db: not found");
+        all = all && !none && !slow;
+        mute = mute || strstr(image, "mute");
+        odd = odd || strstr(image, "odd");
+    }
+    if (!mute && !odd)
+        json_set_item(status, "containerStatuses", STEAL(list));
+    json_delete(list);
+    if (odd)
+        json_set_str(status, "reason", "OutOfpods");
+    if ((all && !mute) || odd)
+        json_set_str(status, "phase", "Failed");
+    if (!json_equal(before, status))
+        touch(fake, pod);
+}
+
 void fake_sync(struct fake *fake)
 {
+    for (cJSON *prefetch = fake->prefetches->child; prefetch && !fake->no_kubelet; prefetch = prefetch->next)
+        sync_prefetch(fake, prefetch);
     cJSON *pod = fake->pods->child;
     while (pod && !fake->no_kubelet) {
         cJSON *next = pod->next;

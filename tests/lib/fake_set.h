@@ -13,6 +13,7 @@ enum { FAKE_PODS_MAX = 64 };
 
 struct fake_counts {
     int writes; /* steps */
+    int prefetches, prefetch_deletes;
     int advances, creates, deletes, patches, drains, opens, revisions;
     int status_writes;
 };
@@ -20,10 +21,11 @@ struct fake_counts {
 struct fake {
     int64_t boot_us;
     cJSON *set;
-    cJSON *pods;      /* array */
-    cJSON *claims;    /* array */
-    cJSON *revisions; /* array */
-    int64_t serial;   /* resourceVersions, uids, container ids, step keys */
+    cJSON *pods;       /* array */
+    cJSON *prefetches; /* array: pods that fetch images */
+    cJSON *claims;     /* array */
+    cJSON *revisions;  /* array */
+    int64_t serial;    /* resourceVersions, uids, container ids, step keys */
     struct intern *pool;
     struct neoset_memory *memory;
     struct fake_counts counts;
@@ -32,8 +34,11 @@ struct fake {
     bool can_probe;
     bool probe_refused;       /* dry-run creates are refused */
     int refuse_patches;       /* HTTP status for in-place patches; 0: they are accepted */
+    int refuse_prefetches;    /* HTTP status for creates of pods that fetch images; 0: they are accepted */
+    const char *node;         /* that every pod is bound to; NULL: none, and nothing is fetched */
     bool no_kubelet;          /* nothing syncs */
-    const char *wait_expired; /* the wait of this pod ran out */
+    const char *wait_expired; /* the wait of this pod ran out; "prefetch": every wait of that action */
+    char *waits;              /* action and name of each that the last turn wants, one a line */
     const char *open_pod;     /* a step of this pod is in doubt */
     bool old_kubelet;         /* reports no observedGeneration */
     char *events;             /* reasons, one a line */

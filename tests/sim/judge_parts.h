@@ -87,6 +87,8 @@ struct seen_set {
     int64_t failed_since_us;
     int failed_epoch;
     int64_t unhealthy_since_us;
+    int prefetches;      /* pods that fetch images for it */
+    int64_t fetching_us; /* for so long there was one, while time counts */
 };
 
 /* A step, by its key. */

@@ -4,6 +4,7 @@
 #include "judge_parts.h"
 
 #include "kubesim/model.h"
+#include "neoset/fact.h"
 
 #include <stdio.h>
 
@@ -152,8 +153,23 @@ static void tell_pod(struct judge *judge, const struct seen_pod *before, const s
         report_tell(judge->report, "    %s is %s service", pod->name, pod->serving ? "in" : "out of");
 }
 
+/* A pod that fetches images serves nobody. */
+static bool is_prefetch(struct judge *judge, const struct kubesim_change *change)
+{
+    size_t length = 0;
+    if (!neoset_split_prefetch_name(change->name, &length))
+        return false;
+    CLEANUP_FREE char *name = xstrndup(change->name, length);
+    struct seen_set *set = judge_set_of(judge, name);
+    if (set)
+        set->prefetches = MAX(set->prefetches + (change->after != NULL) - (change->before != NULL), 0);
+    return true;
+}
+
 static void check_name(struct judge *judge, const struct kubesim_change *change)
 {
+    if (is_prefetch(judge, change))
+        return;
     for (int i = 0; i < judge->world->draw->set_count; i++)
         if (change->after && is_owned_by(change->after, judge->sets[i].uid))
             judge_break(judge, 5, "pod %s belongs to %s, and its name is none of its names", change->name,

@@ -228,7 +228,7 @@ static void check_numbers(struct judge *judge, struct seen_set *set, const struc
 /* Failed before its time: a deadline ran while the set was paused, or was forgotten. */
 static void check_failed(struct judge *judge, const struct seen_set *set)
 {
-    int64_t longest_us = 0;
+    int64_t longest_us = set->fetching_us;
     const struct seen_spec *spec = seen_spec_now(set);
     int timeout_s = spec->timeout_s;
     unsigned at = 0;

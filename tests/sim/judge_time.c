@@ -110,6 +110,10 @@ static bool is_in_reach(const struct seen_spec *spec, int ordinal)
 static void look_at_deadlines(struct judge *judge, struct seen_set *set, int64_t passed_us)
 {
     const struct seen_spec *spec = seen_spec_now(set);
+    if (set->prefetches == 0)
+        set->fetching_us = 0;
+    else if (!spec->pause)
+        set->fetching_us += passed_us;
     for (int i = 0; i < POD_ORDINALS_MAX; i++) {
         struct seen_pod *pod = &set->pods[i];
         run_clock(set, pod, i, passed_us);
