@@ -33,8 +33,9 @@ static int refuse_taken(const struct adoption *adoption, const struct sight *sig
 static int check(const struct adoption *adoption, const struct sight *sight, struct error **err)
 {
     const char *name = adoption->wanted->name;
-    if (sight->neo &&
-        !str_equal(kube_object_annotation(sight->neo, MIGRATION_ADOPTS), kube_object_uid(sight->set)))
+    bool is_gone = false;
+    CLEANUP_FREE char *adopts = migration_adopts(sight->neo, &is_gone);
+    if (sight->neo && (is_gone || !str_equal(adopts, kube_object_uid(sight->set))))
         return refuse_taken(adoption, sight, err);
     if (kube_object_is_deleting(sight->neo))
         return error_set(err, ERROR_REFUSED, "NeoSet %s is being deleted: wait until it is gone", name);
@@ -246,14 +247,33 @@ static int finish(struct adoption *adoption, const struct sight *sight, struct e
     return adoption_send(adoption, request, &again, err);
 }
 
+/* From now on the controller makes what is missing. */
+static int note_gone(struct adoption *adoption, const struct sight *sight, const char *uid,
+                     struct error **err)
+{
+    const char *name = adoption->wanted->name;
+    CLEANUP_FREE char *value = migration_adopts_gone(uid);
+    struct step_request *request =
+        adoption_step(adoption, STEP_PATCH, KUBE_NEOSET, name, sight->neo, "gone",
+                      xasprintf("StatefulSet %s is gone; NeoSet %s may take its pods", name, name));
+    request->body = json_new_object();
+    cJSON *annotations = json_add_object(json_add_object(request->body, "metadata"), "annotations");
+    json_add_str(annotations, MIGRATION_ADOPTS, value);
+    bool again = false;
+    return adoption_send(adoption, request, &again, err);
+}
+
 static int arriving(struct adoption *adoption, const struct sight *sight, enum turn_end *ret,
                     struct error **err)
 {
-    const char *adopts = kube_object_annotation(sight->neo, MIGRATION_ADOPTS);
+    bool is_gone = false;
+    CLEANUP_FREE char *adopts = migration_adopts(sight->neo, &is_gone);
     bool any = false;
     int r = adoption_release(adoption, sight, "StatefulSet", adopts, &any, err);
     if (r < 0 || any)
         return r;
+    if (!is_gone)
+        return note_gone(adoption, sight, adopts, err);
     const char *target = json_path_str(sight->neo, "status", "updateRevisionName", NULL);
     char *phrase = target ? migration_not_quiet(sight->neo, sight->pods, target, adoption_server_us(adoption))
                           : xstrdup("the set has no revision yet");

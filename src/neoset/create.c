@@ -200,6 +200,12 @@ static void replace_failed(struct plan *plan, struct slot *slot)
 
 static void tell_foreign(struct plan *plan, const struct slot *slot)
 {
+    if (slot->pod->owner_uid && plan->set->waits_for_pods) {
+        plan_say(plan, SAY_BLOCKED,
+                 "%s belongs to %s, which is being adopted: `neosetctl adopt` goes on with it.",
+                 slot->pod->name, slot->pod->owner);
+        return;
+    }
     if (slot->pod->owner_uid)
         plan_say(plan, SAY_BLOCKED,
                  "the pod %s belongs to %s: delete it there, or choose another name for the set.",
@@ -243,6 +249,6 @@ void plan_create(struct plan *plan)
         else if (slot->pod->phase == POD_PENDING)
             ensure_claims(plan, slot, "repair");
     }
-    if (is_settled(plan))
+    if (is_settled(plan) && !plan->set->waits_for_pods)
         create_missing(plan);
 }

@@ -48,25 +48,6 @@ static bool read_second(struct neoset_fact *fact, const cJSON *object, const cha
     return false;
 }
 
-/* Absent or null: IfPossible. */
-static enum neoset_prefetch read_prefetch(struct neoset_fact *fact, const cJSON *in_place)
-{
-    static const char *const texts[] = {
-        [NEOSET_PREFETCH_IF_POSSIBLE] = "IfPossible",
-        [NEOSET_PREFETCH_NEVER] = "Never",
-        [NEOSET_PREFETCH_REQUIRED] = "Required",
-    };
-    const cJSON *node = json_get(in_place, "prefetch");
-    if (!node || cJSON_IsNull(node))
-        return NEOSET_PREFETCH_IF_POSSIBLE;
-    for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-        if (cJSON_IsString(node) && str_equal(node->valuestring, texts[i]))
-            return (enum neoset_prefetch)i;
-    complain(fact, "spec.updateStrategy.inPlaceUpdateStrategy.prefetch must be IfPossible, Never or "
-                   "Required.");
-    return NEOSET_PREFETCH_NEVER;
-}
-
 /* maxUnavailable: a number of at least 1, or "1%" to "100%" of replicas, rounded down, at least 1. */
 static int read_budget(struct neoset_fact *fact, const cJSON *strategy, int replicas)
 {
@@ -110,7 +91,6 @@ static void read_strategy(struct neoset_fact *fact, const cJSON *spec_node)
                  "spec.updateStrategy.inPlaceUpdateStrategy.readinessTimeoutSeconds");
     spec->grace_period_seconds = read_int(fact, in_place, "gracePeriodSeconds", 0, 0,
                                           "spec.updateStrategy.inPlaceUpdateStrategy.gracePeriodSeconds");
-    spec->prefetch = read_prefetch(fact, in_place);
 }
 
 static void read_spec(struct neoset_fact *fact, const cJSON *node)
@@ -310,6 +290,8 @@ struct neoset_fact *neoset_fact_make(struct intern *pool, const cJSON *object)
     fact->version = xstrdup_or_null(json_str(metadata, "resourceVersion"));
     fact->generation = json_int64_or(metadata, "generation", 0);
     fact->deleting = json_str(metadata, "deletionTimestamp") != NULL;
+    const char *adopts = json_path_str(metadata, "annotations", NEOSET_ADOPTS_ANNOTATION, NULL);
+    fact->waits_for_pods = adopts && !str_ends_with(adopts, NEOSET_ADOPTS_GONE);
     const cJSON *spec = json_get(object, "spec");
     const char *service = json_str(spec, "serviceName");
     fact->service_name = xstrdup(service ? service : "");

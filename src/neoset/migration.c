@@ -277,6 +277,19 @@ cJSON *migration_neoset(const cJSON *statefulset)
     return neoset;
 }
 
+char *migration_adopts(const cJSON *neoset, bool *ret_is_gone)
+{
+    const char *text = kube_object_annotation(neoset, MIGRATION_ADOPTS);
+    *ret_is_gone = text && str_ends_with(text, NEOSET_ADOPTS_GONE);
+    size_t length = text ? strlen(text) - (*ret_is_gone ? strlen(NEOSET_ADOPTS_GONE) : 0) : 0;
+    return text ? xstrndup(text, length) : NULL;
+}
+
+char *migration_adopts_gone(const char *uid)
+{
+    return xasprintf("%s%s", uid, NEOSET_ADOPTS_GONE);
+}
+
 static void add_not_kept(const cJSON *sent, const cJSON *kept, const char *path, struct migration_list *ret)
 {
     if (cJSON_IsObject(sent)) {

@@ -8,7 +8,9 @@
 
 #include "base/json.h"
 
-/* On a NeoSet: the uid of the StatefulSet whose pods it is about to take over. Gone when it has them. */
+/* On a NeoSet: the uid of the StatefulSet whose pods it is about to take over, with ",gone" behind it once
+ * that is gone: from then on its controller makes pods that are missing. Not there any more when the NeoSet
+ * has them all. */
 #define MIGRATION_ADOPTS "apps.neo.io/adopts"
 /* On the ControllerRevision that keeps a StatefulSet's manifest: the set's uid (a label), the NeoSet it was
  * handed to (an annotation: nobody re-creates it by himself), and what has changed since, as a merge patch
@@ -33,6 +35,10 @@ void migration_refuse(const cJSON *statefulset, struct migration_list *ret);
 void migration_notes(const cJSON *statefulset, struct migration_list *ret);
 /* The NeoSet: of the same name, paused, annotated with whose pods it takes over. The caller's. */
 cJSON *migration_neoset(const cJSON *statefulset);
+/* NULL: not set. The uid alone, the caller's. */
+char *migration_adopts(const cJSON *neoset, bool *ret_is_gone);
+/* The value once the StatefulSet is gone; the caller's. */
+char *migration_adopts_gone(const char *uid);
 /* Fields of sent.spec that the server did not keep (an older definition prunes what it does not know). */
 void migration_not_kept(const cJSON *sent, const cJSON *answered, struct migration_list *ret);
 /* A merge patch that makes the spec of the NeoSet what migration_neoset() says, for a StatefulSet that

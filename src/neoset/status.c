@@ -100,7 +100,7 @@ static void tell_rest(struct plan *plan)
         plan_say(plan, SAY_INVALID, "nothing is done with this spec: %s", plan->set->problem);
     if (plan->set->deleting)
         plan_say(plan, SAY_INVALID, "the set is being deleted.");
-    if (plan->spec->pause)
+    if (plan->spec->pause && !plan->set->waits_for_pods)
         plan_say(plan, SAY_PAUSED, "paused: set spec.updateStrategy.pause to false to let updates begin.");
     CLEANUP_FREE char *version = plan_version_text(plan, plan->target, plan->stable);
     if (plan->spec->replicas == 0)

@@ -127,6 +127,8 @@ const char *kubesim_fault_help(void);
  * are overlooked when an owner is orphaned, and collected later because their owner is gone (as the real one
  * does under load). */
 void kubesim_set_gc(struct kubesim *sim, bool on, int64_t delay_us, int64_t blind_us);
+/* Runs StatefulSets from now on, as options.statefulsets from the start. */
+void kubesim_run_statefulsets(struct kubesim *sim);
 /* Forgets the history of changes, as a compaction does: watches from older versions are answered 410. */
 void kubesim_compact(struct kubesim *sim);
 

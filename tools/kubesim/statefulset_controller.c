@@ -32,6 +32,12 @@ void statefulsets_look_soon(struct kubesim *sim)
         sim->sets_due_us = MIN(sim->sets_due_us, sim_now_us(sim) + LOOK_AFTER_US);
 }
 
+void kubesim_run_statefulsets(struct kubesim *sim)
+{
+    sim->options.statefulsets = true;
+    statefulsets_look_soon(sim);
+}
+
 static int ask(struct kubesim *sim, const char *method, const char *type, cJSON *body, const char *format,
                ...) __attribute__((format(printf, 5, 6)));
 static int ask(struct kubesim *sim, const char *method, const char *type, cJSON *body, const char *format,
