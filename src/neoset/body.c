@@ -147,6 +147,73 @@ cJSON *body_pod(const struct neoset_fact *set, const char *template_text, const 
     return pod;
 }
 
+/* --- pods that fetch images --------------------------------------------------------------------------- */
+
+/* What the strictest cluster lets in; a user id of its own, or images of root would not be tried. */
+static void add_restrictions(cJSON *pod_spec)
+{
+    enum { NOBODY = 65534 };
+    cJSON *context = json_add_object(pod_spec, "securityContext");
+    json_add_bool(context, "runAsNonRoot", true);
+    json_add_int64(context, "runAsUser", NOBODY);
+    json_add_int64(context, "runAsGroup", NOBODY);
+    json_add_str(json_add_object(context, "seccompProfile"), "type", "RuntimeDefault");
+}
+
+static void add_fetching_container(cJSON *containers, const struct prefetch_image *image)
+{
+    static const char *const policies[] = {
+        [PULL_IF_NOT_PRESENT] = "IfNotPresent", [PULL_ALWAYS] = "Always", [PULL_NEVER] = "Never"};
+    cJSON *container = json_new_object();
+    json_append_item(containers, container);
+    json_add_str(container, "name", image->container);
+    json_add_str(container, "image", image->image);
+    if (image->policy != PULL_UNSAID)
+        json_add_str(container, "imagePullPolicy", policies[image->policy]);
+    json_append_item(json_add_array(container, "command"), json_new_str("/neoset-prefetch"));
+    cJSON *context = json_add_object(container, "securityContext");
+    json_add_bool(context, "allowPrivilegeEscalation", false);
+    json_add_bool(context, "readOnlyRootFilesystem", true);
+    json_append_item(json_add_array(json_add_object(context, "capabilities"), "drop"), json_new_str("ALL"));
+}
+
+cJSON *body_prefetch(const struct neoset_fact *set, const char *template_text, const char *name,
+                     const char *node, const struct prefetch_image *images, size_t count)
+{
+    CLEANUP_JSON cJSON *template = parse_object(template_text);
+    const cJSON *template_spec = json_get(template, "spec");
+    cJSON *pod = json_new_object();
+    json_add_str(pod, "apiVersion", "v1");
+    json_add_str(pod, "kind", "Pod");
+    cJSON *metadata = json_add_object(pod, "metadata");
+    json_add_str(metadata, "name", name);
+    json_add_str(metadata, "namespace", set->namespace);
+    json_add_str(json_add_object(metadata, "labels"), NEOSET_PREFETCH_LABEL, set->name);
+    json_append_item(json_add_array(metadata, "ownerReferences"), body_owner_set(set, true));
+    cJSON *spec = json_add_object(pod, "spec");
+    json_add_str(spec, "nodeName", node);
+    json_add_str(spec, "restartPolicy", "Never");
+    json_add_str(spec, "hostname", "prefetch");
+    json_add_bool(spec, "automountServiceAccountToken", false);
+    json_add_bool(spec, "enableServiceLinks", false);
+    json_add_int64(spec, "terminationGracePeriodSeconds", 0);
+    /* The account, because pull secrets hang on it. */
+    static const char *const kept[] = {"serviceAccountName", "imagePullSecrets"};
+    for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
+        const cJSON *value = json_get(template_spec, kept[i]);
+        if (value && !cJSON_IsNull(value))
+            json_add_item(spec, kept[i], json_copy(value));
+    }
+    cJSON *toleration = json_new_object();
+    json_add_str(toleration, "operator", "Exists");
+    json_append_item(json_add_array(spec, "tolerations"), toleration);
+    add_restrictions(spec);
+    cJSON *containers = json_add_array(spec, "containers");
+    for (size_t i = 0; i < count; i++)
+        add_fetching_container(containers, &images[i]);
+    return pod;
+}
+
 /* --- claims --------------------------------------------------------------------------------------------- */
 
 cJSON *body_claim(const struct neoset_fact *set, const struct claim_template *template, int ordinal)
@@ -194,10 +261,9 @@ static char *gate_text(const struct pod_fact *pod, const char *update)
     return json_print_sorted(message);
 }
 
-cJSON *body_gate(const struct pod_fact *pod, bool open, const char *reason, const char *update,
-                 int64_t wall_us)
+static cJSON *gate_body(const struct pod_fact *pod, bool open, const char *reason, const char *message,
+                        int64_t wall_us)
 {
-    CLEANUP_FREE char *message = gate_text(pod, update);
     char now[TIME_TEXT_SIZE];
     time_format_seconds(wall_us, now);
     cJSON *body = json_new_object();
@@ -211,6 +277,20 @@ cJSON *body_gate(const struct pod_fact *pod, bool open, const char *reason, cons
     if (changes)
         json_add_str(condition, "lastTransitionTime", now);
     return body;
+}
+
+cJSON *body_open_gate(const struct pod_fact *pod, const char *update, int64_t wall_us)
+{
+    CLEANUP_FREE char *message = gate_text(pod, update);
+    return gate_body(pod, true, update ? "Updated" : "InService", message, wall_us);
+}
+
+cJSON *body_close_gate(const struct pod_fact *pod, const char *revision, int64_t wall_us)
+{
+    CLEANUP_JSON cJSON *why = json_new_object();
+    json_add_str(why, "target", revision);
+    CLEANUP_FREE char *message = json_print_sorted(why);
+    return gate_body(pod, false, "Updating", message, wall_us);
 }
 
 cJSON *body_update(const struct template_diff *diff, const char *revision, const struct in_place_state *state)

@@ -6,6 +6,13 @@
 
 #include "neoset/template.h"
 
+/* An image that has to be on a node, for a container whose pull policy is known or not. */
+struct prefetch_image {
+    const char *container;
+    const char *image;
+    enum pull_policy policy;
+};
+
 /* "<template>-<set>-<ordinal>"; the caller's. */
 char *body_claim_name(const struct neoset_fact *set, const struct claim_template *template, int ordinal);
 /* "<set>-<ordinal>"; the caller's. */
@@ -16,8 +23,12 @@ cJSON *body_pod(const struct neoset_fact *set, const char *template_text, const 
 cJSON *body_claim(const struct neoset_fact *set, const struct claim_template *template, int ordinal);
 /* {"status":{"conditions":[...]}} for our gate. update: the in-place update that it belongs to, whose
  * containers are named as this version of the pod has them; NULL: none. */
-cJSON *body_gate(const struct pod_fact *pod, bool open, const char *reason, const char *update,
-                 int64_t wall_us);
+cJSON *body_open_gate(const struct pod_fact *pod, const char *update, int64_t wall_us);
+/* The same, False: it is taken out of service to be updated to revision. */
+cJSON *body_close_gate(const struct pod_fact *pod, const char *revision, int64_t wall_us);
+/* The pod that fetches images to a node: it has one container an image, whose command does not exist. */
+cJSON *body_prefetch(const struct neoset_fact *set, const char *template_text, const char *name,
+                     const char *node, const struct prefetch_image *images, size_t count);
 /* {"metadata":{"ownerReferences":[...]}} as a strategic patch: takes the reference to uid release away (NULL:
  * none), adds adopt (taken over; NULL: none). */
 cJSON *body_owners(cJSON *adopt, const char *release);

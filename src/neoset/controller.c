@@ -91,7 +91,7 @@ bool controller_may_plan(const struct controller *controller)
 void controller_wake_all(struct controller *controller)
 {
     for (struct set_group *group = controller->store->groups; group; group = group->hh.next)
-        if (group->set || group->turn)
+        if (group->set || group->turn || group->prefetch_count > 0)
             loop_wake(controller->loop, group->key);
 }
 
@@ -201,7 +201,7 @@ static void start_watches(struct controller *controller)
 static void group_changed(void *context, struct set_group *group)
 {
     struct controller *controller = context;
-    if (group->set || group->turn)
+    if (group->set || group->turn || group->prefetch_count > 0)
         loop_wake(controller->loop, group->key);
 }
 

@@ -272,7 +272,9 @@ static void take_open_wait(void *context, int64_t seq, const char *action, const
     bool of_set = resource == KUBE_NEOSET && strcmp(name, group->name) == 0;
     bool of_pod = resource == KUBE_POD && neoset_split_pod_name(name, &length, &ordinal) &&
                   length == strlen(group->name) && strncmp(name, group->name, length) == 0;
-    if (of_set || of_pod)
+    bool of_prefetch = resource == KUBE_POD && neoset_split_prefetch_name(name, &length) &&
+                       length == strlen(group->name) && strncmp(name, group->name, length) == 0;
+    if (of_set || of_pod || of_prefetch)
         know_wait(group->turn, action, resource, name);
 }
 
@@ -404,11 +406,33 @@ static void done_search(struct end_search *search)
     *search = (struct end_search){.group = search->group};
 }
 
+/* The set was deleted and what it owned was not: pods that fetched for it are of no use to anyone. */
+static void drop_orphaned_prefetches(struct controller *controller, const struct set_group *group)
+{
+    const char *why = NULL;
+    for (size_t i = 0; i < group->prefetch_count && controller_is_fresh(controller, &why); i++) {
+        const struct pod_fact *pod = group->prefetches[i].fact;
+        if (pod->owner_uid || pod->deleting || !pod->uid || !pod->version)
+            continue;
+        struct step_request *step = step_request_make(STEP_DELETE, KUBE_POD, group->namespace, pod->name);
+        step->uid = xstrdup(pod->uid);
+        step->version = xstrdup(pod->version);
+        step->fingerprint = xstrdup("prefetch/done");
+        step->reason = xasprintf("%s: its NeoSet is gone", pod->name);
+        step->operation_kind = xstrdup("cleanup");
+        step->operation_resource = KUBE_NEOSET;
+        step->operation_namespace = xstrdup(group->namespace);
+        step->operation_name = xstrdup(group->name);
+        (void)gateway_submit(controller->gateway, step, controller_step_done, controller);
+    }
+}
+
 /* The set was deleted: nothing of it is wanted any more. Its operations end when their open steps are closed.
  */
 void follow_set_gone(struct controller *controller, struct set_group *group)
 {
     struct turn *turn = controller_turn_of(group);
+    drop_orphaned_prefetches(controller, group);
     gateway_settle_unwanted(controller->gateway, KUBE_NEOSET, group->namespace, group->name);
     look_for_waits(controller, group);
     struct known_wait *known = NULL, *next = NULL;

@@ -53,6 +53,9 @@ static void group_free(struct store *store, struct set_group *group)
     for (size_t i = 0; i < group->pod_count; i++)
         pod_fact_free(group->pods[i].fact);
     free(group->pods);
+    for (size_t i = 0; i < group->prefetch_count; i++)
+        pod_fact_free(group->prefetches[i].fact);
+    free(group->prefetches);
     neoset_fact_free(group->set);
     neoset_memory_free(group->memory);
     for (size_t i = 0; i < GONE_UIDS; i++)
@@ -65,7 +68,7 @@ static void group_free(struct store *store, struct set_group *group)
 
 void store_drop_if_empty(struct store *store, struct set_group *group)
 {
-    if (group->set || group->pod_count > 0 || group->turn)
+    if (group->set || group->pod_count > 0 || group->prefetch_count > 0 || group->turn)
         return;
     HASH_DEL(store->groups, group);
     group_free(store, group);
@@ -167,6 +170,8 @@ static void take_set(struct store *store, const cJSON *object, uint32_t mark, in
         group->memory = neoset_memory_make();
         for (size_t i = 0; i < group->pod_count; i++)
             neoset_observe_pod(group->memory, group->pods[i].fact, wall_us, boot_us);
+        for (size_t i = 0; i < group->prefetch_count; i++)
+            neoset_observe_prefetch(group->memory, group->prefetches[i].fact, boot_us);
     }
     tell_changed(store, group);
 }
@@ -246,6 +251,73 @@ static bool is_known_gone(const struct set_group *group, const char *uid)
     return false;
 }
 
+/* --- pods that fetch images --------------------------------------------------------------------------- */
+
+/* The group that such a pod's name belongs to; NULL: it is not such a name, or there is no group. */
+static struct set_group *group_of_prefetch(const struct store *store, const char *namespace, const char *name)
+{
+    size_t length = 0;
+    if (!name || !neoset_split_prefetch_name(name, &length))
+        return NULL;
+    CLEANUP_FREE char *set_name = xstrndup(name, length);
+    return store_find_group(store, namespace, set_name);
+}
+
+static struct pod_slot *prefetch_slot(const struct set_group *group, const char *name)
+{
+    for (size_t i = 0; i < group->prefetch_count; i++)
+        if (str_equal(group->prefetches[i].fact->name, name))
+            return &group->prefetches[i];
+    return NULL;
+}
+
+static void remove_prefetch(struct store *store, struct set_group *group, struct pod_slot *slot)
+{
+    pod_fact_free(slot->fact);
+    *slot = group->prefetches[--group->prefetch_count];
+    tell_changed(store, group);
+    store_drop_if_empty(store, group);
+}
+
+/* Whoever made it without our label, it is not one of ours. */
+static bool is_labelled(const cJSON *object)
+{
+    return json_path_str(object, "metadata", "labels", NEOSET_PREFETCH_LABEL, NULL) != NULL;
+}
+
+static void take_prefetch(struct store *store, const cJSON *object, uint32_t mark, int64_t boot_us)
+{
+    const char *name = kube_object_name(object);
+    size_t length = 0;
+    ENSURE(neoset_split_prefetch_name(name, &length));
+    if (!is_labelled(object))
+        return;
+    CLEANUP_FREE char *set_name = xstrndup(name, length);
+    struct set_group *group = store_need_group(store, kube_object_namespace(object), set_name);
+    struct pod_slot *slot = prefetch_slot(group, name);
+    if (slot && mark)
+        slot->mark = mark;
+    if ((slot && is_older(kube_object_version(object), slot->fact->version)) ||
+        is_known_gone(group, kube_object_uid(object)))
+        return;
+    struct pod_fact *fact = pod_fact_make(store->pool, object);
+    ENSURE(fact != NULL);
+    if (slot) {
+        pod_fact_free(slot->fact);
+    } else {
+        group->prefetches =
+            xreallocarray(group->prefetches, group->prefetch_count + 1, sizeof(*group->prefetches));
+        slot = &group->prefetches[group->prefetch_count++];
+        slot->mark = mark;
+    }
+    slot->fact = fact;
+    if (group->memory)
+        neoset_observe_prefetch(group->memory, fact, boot_us);
+    tell_changed(store, group);
+}
+
+/* --- pods of sets ------------------------------------------------------------------------------------- */
+
 /* The group that a pod's name belongs to, and its ordinal; NULL: the name does not parse. */
 static struct set_group *group_of_pod(struct store *store, const char *namespace, const char *name, bool make,
                                       int *ret_ordinal)
@@ -263,6 +335,10 @@ static void take_pod(struct store *store, const cJSON *object, uint32_t mark, in
     int ordinal = -1;
     const char *name = kube_object_name(object);
     size_t length = 0;
+    if (name && neoset_split_prefetch_name(name, &length)) {
+        take_prefetch(store, object, mark, boot_us);
+        return;
+    }
     if (!name || !neoset_split_pod_name(name, &length, &ordinal))
         return;
     struct set_group *group = group_of_pod(store, kube_object_namespace(object), name, true, &ordinal);
@@ -517,6 +593,10 @@ static bool is_known(const struct store *store, enum kube_resource resource, con
     case KUBE_REVISION:
         return find_revision(store, namespace, name) != NULL;
     case KUBE_POD:
+        if (neoset_split_prefetch_name(name, &length)) {
+            group = group_of_prefetch(store, namespace, name);
+            return group && prefetch_slot(group, name);
+        }
         if (!neoset_split_pod_name(name, &length, &ordinal))
             return false;
         CLEANUP_FREE char *set_name = xstrndup(name, length);
@@ -540,6 +620,33 @@ void store_take_answer(struct store *store, enum kube_resource resource, const c
     store_take(store, resource, object, 0, wall_us, boot_us);
 }
 
+/* Also when it is not there: an answer or a line that is older may still come. */
+static void remember_gone(struct set_group *group, const char *uid)
+{
+    if (!uid || is_known_gone(group, uid))
+        return;
+    note_gone(group, uid);
+}
+
+/* uid NULL: whatever has the name. */
+static void drop_pod(struct store *store, const char *namespace, const char *name, const char *uid)
+{
+    int ordinal = -1;
+    struct set_group *prefetching = group_of_prefetch(store, namespace, name);
+    struct set_group *group =
+        prefetching ? prefetching : group_of_pod(store, namespace, name, false, &ordinal);
+    if (!group)
+        return;
+    struct pod_slot *slot = prefetching ? prefetch_slot(group, name) : pod_slot(group, ordinal);
+    remember_gone(group, uid ? uid : slot ? slot->fact->uid : NULL);
+    if (!slot || (uid && !str_equal(slot->fact->uid, uid)))
+        return;
+    if (prefetching)
+        remove_prefetch(store, group, slot);
+    else
+        remove_pod(store, group, slot);
+}
+
 void store_drop(struct store *store, enum kube_resource resource, const cJSON *last_state)
 {
     const char *namespace = kube_object_namespace(last_state);
@@ -547,19 +654,12 @@ void store_drop(struct store *store, enum kube_resource resource, const cJSON *l
     const char *uid = kube_object_uid(last_state);
     if (!name)
         return;
-    int ordinal = -1;
-    struct set_group *group = NULL;
     if (resource == KUBE_NEOSET) {
-        group = store_find_group(store, namespace, name);
+        struct set_group *group = store_find_group(store, namespace, name);
         if (group && group->set && str_equal(group->set->uid, uid))
             remove_set(store, group);
     } else if (resource == KUBE_POD) {
-        group = group_of_pod(store, namespace, name, false, &ordinal);
-        struct pod_slot *slot = group ? pod_slot(group, ordinal) : NULL;
-        if (slot && str_equal(slot->fact->uid, uid)) {
-            note_gone(group, uid);
-            remove_pod(store, group, slot);
-        }
+        drop_pod(store, namespace, name, uid);
     } else if (resource == KUBE_CLAIM) {
         struct claim_slot *slot = find_claim(store, namespace, name);
         if (slot && str_equal(slot->fact->uid, uid))
@@ -571,22 +671,11 @@ void store_drop(struct store *store, enum kube_resource resource, const cJSON *l
     }
 }
 
-static void drop_pod_name(struct store *store, const char *namespace, const char *name)
-{
-    int ordinal = -1;
-    struct set_group *group = group_of_pod(store, namespace, name, false, &ordinal);
-    struct pod_slot *slot = group ? pod_slot(group, ordinal) : NULL;
-    if (!slot)
-        return;
-    note_gone(group, slot->fact->uid);
-    remove_pod(store, group, slot);
-}
-
 void store_drop_name(struct store *store, enum kube_resource resource, const char *namespace,
                      const char *name)
 {
     if (resource == KUBE_POD) {
-        drop_pod_name(store, namespace, name);
+        drop_pod(store, namespace, name, NULL);
     } else if (resource == KUBE_NEOSET) {
         struct set_group *group = store_find_group(store, namespace, name);
         if (group)
@@ -621,7 +710,16 @@ static void sweep_pods(struct store *store, uint32_t mark, const char *list_vers
     struct set_group *group = NULL, *next = NULL;
     HASH_ITER (hh, store->groups, group, next) {
         /* From the end: the group goes with its last pod when there is no set. */
-        for (size_t i = group->pod_count; i > 0; i--)
+        size_t pods = group->pod_count;
+        for (size_t i = group->prefetch_count; i > 0; i--) {
+            bool is_last = pods == 0 && group->prefetch_count == 1;
+            if (is_swept(group->prefetches[i - 1].mark, mark, group->prefetches[i - 1].fact->version,
+                         list_version))
+                remove_prefetch(store, group, &group->prefetches[i - 1]);
+            if (is_last)
+                break;
+        }
+        for (size_t i = pods; i > 0; i--)
             if (is_swept(group->pods[i - 1].mark, mark, group->pods[i - 1].fact->version, list_version))
                 remove_pod(store, group, &group->pods[i - 1]);
     }

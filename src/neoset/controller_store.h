@@ -15,7 +15,7 @@ struct pod_slot {
     uint32_t mark; /* of the list or watch that saw it last; 0: only an answer has brought it */
 };
 
-/* uids of pods that an answer said are gone: late watch lines about them are ignored. */
+/* uids of pods that an answer or a watch said are gone: what comes late about them is ignored. */
 enum { GONE_UIDS = 8 };
 
 /* What belongs to one name: a set (if there is one) and the pods that are named after it, whoever owns them.
@@ -31,6 +31,8 @@ struct set_group {
     struct pod_slot *pods;        /* by ordinal, rising */
     size_t pod_count;
     size_t pod_room;
+    struct pod_slot *prefetches; /* pods named <set>-prefetch-<hash>; few, in any order */
+    size_t prefetch_count;
     char *gone_uids[GONE_UIDS];
     unsigned next_gone;
     void *turn; /* the turn's own, see controller_parts.h */

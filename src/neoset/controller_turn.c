@@ -48,11 +48,11 @@ static bool view_wait(void *context, const char *action, enum kube_resource reso
     return true;
 }
 
-static const struct pod_fact **pods_of(const struct set_group *group)
+static const struct pod_fact **facts_of(const struct pod_slot *slots, size_t count)
 {
-    const struct pod_fact **pods = xcalloc(group->pod_count + 1, sizeof(*pods));
-    for (size_t i = 0; i < group->pod_count; i++)
-        pods[i] = group->pods[i].fact;
+    const struct pod_fact **pods = xcalloc(count + 1, sizeof(*pods));
+    for (size_t i = 0; i < count; i++)
+        pods[i] = slots[i].fact;
     return pods;
 }
 
@@ -95,7 +95,8 @@ static void plan(struct controller *controller, struct set_group *group, struct 
     snapshot.journal_went_back = controller->went_back;
     snapshot.fresh = controller_is_fresh(controller, &why);
     snapshot.not_fresh = why;
-    const struct pod_fact **pods = pods_of(group);
+    const struct pod_fact **pods = facts_of(group->pods, group->pod_count);
+    const struct pod_fact **prefetches = facts_of(group->prefetches, group->prefetch_count);
     const struct revision_fact **revisions = revisions_of(controller->store, group, &snapshot.revision_count);
     const struct owner_slot *orphans = store_find_orphans(controller->store, group->namespace);
     CLEANUP_FREE const struct revision_fact **orphan_facts =
@@ -105,10 +106,13 @@ static void plan(struct controller *controller, struct set_group *group, struct 
     snapshot.orphans = orphan_facts;
     snapshot.orphan_count = orphans ? orphans->count : 0;
     snapshot.pods = pods;
+    snapshot.prefetches = prefetches;
+    snapshot.prefetch_count = group->prefetch_count;
     snapshot.revisions = revisions;
     neoset_observe_time(group->memory, pods, group->pod_count, snapshot.wall_us, snapshot.boot_us);
     neoset_plan(&snapshot, ret);
     free(pods);
+    free(prefetches);
     free(revisions);
     controller->turns++;
 }

@@ -169,6 +169,19 @@ bool neoset_split_pod_name(const char *pod_name, size_t *ret_set_length, int *re
     return true;
 }
 
+bool neoset_split_prefetch_name(const char *pod_name, size_t *ret_set_length)
+{
+    static const char infix[] = NEOSET_PREFETCH_INFIX;
+    size_t length = strlen(pod_name), tail = strlen(infix) + NEOSET_PREFETCH_HASH_LENGTH;
+    if (length <= tail || strncmp(pod_name + length - tail, infix, strlen(infix)) != 0)
+        return false;
+    const char *hash = pod_name + length - NEOSET_PREFETCH_HASH_LENGTH;
+    if (strspn(hash, NEOSET_PREFETCH_LETTERS) != NEOSET_PREFETCH_HASH_LENGTH)
+        return false;
+    *ret_set_length = length - tail;
+    return true;
+}
+
 char *neoset_claim_next_set(const char *claim_name, size_t *position)
 {
     size_t length = 0;

@@ -21,15 +21,22 @@
 #define NEOSET_ADOPTS_GONE ",gone"
 #define NEOSET_REVISION_LABEL "controller-revision-hash"
 #define NEOSET_INDEX_LABEL "apps.kubernetes.io/pod-index"
+#define NEOSET_PREFETCH_LABEL "apps.neo.io/prefetch-for"
 #define NEOSET_POD_NAME_LABEL "statefulset.kubernetes.io/pod-name"
 
 enum { NEOSET_REPLICAS_MAX = 100000 };
+
+/* A pod that fetches images: "<set>-prefetch-<so many of these letters>". */
+#define NEOSET_PREFETCH_INFIX "-prefetch-"
+#define NEOSET_PREFETCH_LETTERS "bcdfghjklmnpqrstvwxz"
+enum { NEOSET_PREFETCH_HASH_LENGTH = 10 };
 
 /* --- the set -------------------------------------------------------------------------------------------- */
 
 enum neoset_strategy { NEOSET_IN_PLACE, NEOSET_RECREATE };
 enum neoset_readiness { NEOSET_PROBE, NEOSET_READY };
 enum neoset_management { NEOSET_ORDERED_READY, NEOSET_PARALLEL };
+enum neoset_prefetch { NEOSET_PREFETCH_IF_POSSIBLE, NEOSET_PREFETCH_NEVER, NEOSET_PREFETCH_REQUIRED };
 
 struct neoset_spec {
     int replicas;
@@ -43,6 +50,7 @@ struct neoset_spec {
     enum neoset_readiness readiness;
     int64_t readiness_timeout_seconds;
     int64_t grace_period_seconds; /* after the drain, before the patch */
+    enum neoset_prefetch prefetch;
     bool pause;
     bool delete_claims_with_set; /* persistentVolumeClaimRetentionPolicy.whenDeleted: Delete */
     bool delete_claims_scaled;   /* .whenScaled: Delete */
@@ -135,10 +143,13 @@ struct container_fact {
     int restart_count;
     int startup_period_s; /* of its startup probe; 0: it has none */
     uint8_t state;        /* enum container_state */
+    uint8_t pull_policy;  /* enum pull_policy: of the live spec */
     bool ready;
     bool started;
     bool sidecar; /* a restartable init container */
 };
+
+enum pull_policy { PULL_UNSAID, PULL_IF_NOT_PRESENT, PULL_ALWAYS, PULL_NEVER };
 
 enum pod_phase { POD_PHASE_NONE, POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED };
 enum tristate { IS_UNKNOWN, IS_FALSE, IS_TRUE };
@@ -148,14 +159,18 @@ struct pod_fact {
     const char *namespace; /* pool */
     const char *name;      /* the pod's block, as uid, version and step */
     const char *uid;
-    const char *version;   /* resourceVersion */
-    const char *step;      /* apps.neo.io/step; NULL */
-    const char *owner_uid; /* of the controller reference; pool; NULL: an orphan */
-    const char *owner;     /* "StatefulSet db": its controller; pool; NULL: an orphan */
-    const char *labels;    /* those that say nothing of this one pod, as labels_print() has them; pool */
-    const char *revision;  /* controller-revision-hash; pool; NULL */
-    const char *node;      /* pool; NULL: not bound */
-    const char *reason;    /* status.reason, e.g. "Evicted"; pool; NULL */
+    const char *version;     /* resourceVersion */
+    const char *step;        /* apps.neo.io/step; NULL */
+    const char *owner_uid;   /* of the controller reference; pool; NULL: an orphan */
+    const char *owner;       /* "StatefulSet db": its controller; pool; NULL: an orphan */
+    const char *labels;      /* those that say nothing of this one pod, as labels_print() has them; pool */
+    const char *revision;    /* controller-revision-hash; pool; NULL */
+    const char *node;        /* pool; NULL: not bound */
+    const char *reason;      /* status.reason, e.g. "Evicted"; pool; NULL */
+    const char *words;       /* of a prefetch pod: what its kubelet says of an image that it cannot get; the
+                                pod's block; NULL */
+    const char *drained_for; /* the revision that our False condition was written for; pool; NULL: it is
+                                not False, or does not say */
     int64_t generation;
     int64_t observed_generation; /* 0: not reported */
     int64_t created_us;          /* wall */
@@ -231,6 +246,9 @@ void revision_fact_free(struct revision_fact *fact);
 
 /* "mysql-3" → length of "mysql" and 3; false when the name does not end in a canonical ordinal. */
 bool neoset_split_pod_name(const char *pod_name, size_t *ret_set_length, int *ret_ordinal);
+/* "mysql-prefetch-bcdfghjklm" → length of "mysql". The hash is of NEOSET_PREFETCH_LETTERS: never an ordinal.
+ */
+bool neoset_split_prefetch_name(const char *pod_name, size_t *ret_set_length);
 /* Names of sets that a claim "data-my-sql-3" may belong to, one call each: "my-sql", "sql". *position starts
  * at 0; NULL: no more. The caller frees. */
 char *neoset_claim_next_set(const char *claim_name, size_t *position);

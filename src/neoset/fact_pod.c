@@ -120,11 +120,22 @@ static char *trouble_text(const cJSON *status)
                      is_plain ? "" : reason, *line ? "; " : "", line);
 }
 
+static enum pull_policy read_pull_policy(const cJSON *container)
+{
+    static const char *const names[] = {"", "IfNotPresent", "Always", "Never"};
+    const char *policy = json_str(container, "imagePullPolicy");
+    for (size_t i = 1; i < ARRAY_SIZE(names); i++)
+        if (str_equal(names[i], policy))
+            return (enum pull_policy)i;
+    return PULL_UNSAID;
+}
+
 static void read_container(struct container_fact *fact, struct intern *pool, struct block *block,
                            const cJSON *container, const cJSON *status)
 {
     fact->name = intern_get(pool, json_str(container, "name"));
     fact->spec_image = intern_get(pool, json_str(container, "image"));
+    fact->pull_policy = (uint8_t)read_pull_policy(container);
     const cJSON *probe = json_get(container, "startupProbe");
     if (cJSON_IsObject(probe))
         fact->startup_period_s = fact_read_int(probe, "periodSeconds", 1, 10);
@@ -162,6 +173,14 @@ static void read_containers(struct pod_fact *fact, struct block *block, const cJ
 
 /* --- conditions ----------------------------------------------------------------------------------------- */
 
+static void read_drain(struct pod_fact *fact, const char *text)
+{
+    struct gate_message message;
+    if (gate_message_parse(text, &message))
+        fact->drained_for = intern_get(fact->pool, filled(message.target));
+    gate_message_done(&message);
+}
+
 static void read_conditions(struct pod_fact *fact, const cJSON *object)
 {
     const cJSON *conditions = json_path(object, "status", "conditions", NULL);
@@ -172,6 +191,8 @@ static void read_conditions(struct pod_fact *fact, const cJSON *object)
     fact->scheduled = (uint8_t)condition_status(fact_find_item(conditions, "type", "PodScheduled"));
     fact->gate = (uint8_t)condition_status(gate);
     fact->gate_changed_us = fact_read_time(json_str(gate, "lastTransitionTime"));
+    if (fact->gate == IS_FALSE)
+        read_drain(fact, json_str(gate, "message"));
     const cJSON *item = NULL;
     cJSON_ArrayForEach (item, json_path(object, "spec", "readinessGates", NULL)) {
         const char *type = json_str(item, "conditionType");
@@ -180,6 +201,34 @@ static void read_conditions(struct pod_fact *fact, const cJSON *object)
         else if (type && condition_status(fact_find_item(conditions, "type", type)) != IS_TRUE)
             fact->foreign_gate_down = true;
     }
+}
+
+/* Why an image could not be fetched, in the registry's words. "Back-off pulling image ..." alone says
+ * nothing, and newer kubelets repeat the words behind it. Only of pods that fetch images: others live without
+ * it. */
+static const char *read_words(const cJSON *object)
+{
+    static const char marker[] = "ErrImagePull: ";
+    static const char *const reasons[] = {
+        "ErrImagePull",      "ImagePullBackOff",    "ErrImageNeverPull",        "InvalidImageName",
+        "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed"};
+    size_t length = 0;
+    const char *name = json_path_str(object, "metadata", "name", NULL);
+    if (!name || !neoset_split_prefetch_name(name, &length))
+        return NULL;
+    const cJSON *status = NULL;
+    cJSON_ArrayForEach (status, json_path(object, "status", "containerStatuses", NULL)) {
+        const cJSON *waiting = json_path(status, "state", "waiting", NULL);
+        const char *reason = json_str(waiting, "reason"), *message = filled(json_str(waiting, "message"));
+        bool is_pull = false;
+        for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
+            is_pull = is_pull || str_equal(reason, reasons[i]);
+        const char *behind = message ? strstr(message, marker) : NULL;
+        if (!is_pull || (str_equal(reason, "ImagePullBackOff") && !behind))
+            continue;
+        return behind ? behind + strlen(marker) : message ? message : reason;
+    }
+    return NULL;
 }
 
 /* The containers that our condition names, when it belongs to the update that the annotation tells of. */
@@ -213,6 +262,7 @@ static void read_metadata(struct pod_fact *fact, struct block *block, const cJSO
     fact->uid = block_add(block, json_str(metadata, "uid"));
     fact->version = block_add(block, json_str(metadata, "resourceVersion"));
     fact->step = block_add(block, json_str(annotations, NEOSET_STEP_ANNOTATION));
+    fact->words = block_add(block, read_words(object));
 }
 
 static void count_block(struct block *block, const cJSON *object)
@@ -321,6 +371,7 @@ void pod_fact_free(struct pod_fact *fact)
     intern_put(pool, fact->revision);
     intern_put(pool, fact->node);
     intern_put(pool, fact->reason);
+    intern_put(pool, fact->drained_for);
     in_place_state_free(fact->state);
     free(fact);
 }

@@ -48,6 +48,25 @@ static bool read_second(struct neoset_fact *fact, const cJSON *object, const cha
     return false;
 }
 
+/* Absent or null: IfPossible. */
+static enum neoset_prefetch read_prefetch(struct neoset_fact *fact, const cJSON *in_place)
+{
+    static const char *const texts[] = {
+        [NEOSET_PREFETCH_IF_POSSIBLE] = "IfPossible",
+        [NEOSET_PREFETCH_NEVER] = "Never",
+        [NEOSET_PREFETCH_REQUIRED] = "Required",
+    };
+    const cJSON *node = json_get(in_place, "prefetch");
+    if (!node || cJSON_IsNull(node))
+        return NEOSET_PREFETCH_IF_POSSIBLE;
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+        if (cJSON_IsString(node) && str_equal(node->valuestring, texts[i]))
+            return (enum neoset_prefetch)i;
+    complain(fact, "spec.updateStrategy.inPlaceUpdateStrategy.prefetch must be IfPossible, Never or "
+                   "Required.");
+    return NEOSET_PREFETCH_NEVER;
+}
+
 /* maxUnavailable: a number of at least 1, or "1%" to "100%" of replicas, rounded down, at least 1. */
 static int read_budget(struct neoset_fact *fact, const cJSON *strategy, int replicas)
 {
@@ -91,6 +110,7 @@ static void read_strategy(struct neoset_fact *fact, const cJSON *spec_node)
                  "spec.updateStrategy.inPlaceUpdateStrategy.readinessTimeoutSeconds");
     spec->grace_period_seconds = read_int(fact, in_place, "gracePeriodSeconds", 0, 0,
                                           "spec.updateStrategy.inPlaceUpdateStrategy.gracePeriodSeconds");
+    spec->prefetch = read_prefetch(fact, in_place);
 }
 
 static void read_spec(struct neoset_fact *fact, const cJSON *node)

@@ -47,7 +47,7 @@ static void open_gate(struct plan *plan, const struct slot *slot, const char *up
     struct step_request *request = plan_request(plan, STEP_GATE, KUBE_POD, pod->name, pod->uid, pod->version,
                                                 update ? "rollout" : plan_operation_of(plan, slot));
     request->subresource = xstrdup("status");
-    request->body = body_gate(pod, true, update ? "Updated" : "InService", update, plan->at->wall_us);
+    request->body = body_open_gate(pod, update, plan->at->wall_us);
     request->fingerprint = xasprintf("open/%s", update ? update : "");
     request->reason =
         update ? xasprintf("%s: the kubelet has seen the update; let it back into service", pod->name)

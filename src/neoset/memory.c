@@ -3,6 +3,7 @@
 
 #include "base/time_text.h"
 #include "neoset/completion.h"
+#include "neoset/prefetch.h"
 
 #include <utlist.h>
 
@@ -12,7 +13,7 @@
 #define REPAIR_MOST_US (300 * US_PER_S)
 /* A pod that lived this long had a good life: the next failure starts the back-off again. */
 #define REPAIR_FORGET_US (600 * US_PER_S)
-enum { REFUSALS_MAX = 256, APPLIED_MAX = 64, LOOKUPS_MAX = 16 };
+enum { REFUSALS_MAX = 256, APPLIED_MAX = 64, LOOKUPS_MAX = 16, PREFETCHES_MAX = 512 };
 /* The same step again so much later has a reason of its own: somebody undid it. */
 #define APPLIED_FORGET_S 60
 
@@ -53,6 +54,8 @@ struct neoset_memory {
     size_t lookup_count;
     int64_t retention_generation;
     struct repair *repairs;
+    struct prefetch_observation *prefetches; /* the oldest first */
+    size_t prefetch_count;
     char *probe_revision;
     char *probe_words;
     bool probe_accepted;
@@ -75,6 +78,13 @@ static void free_lookup(struct lookup *lookup)
 {
     free(lookup->revision);
     free(lookup);
+}
+
+static void free_prefetch(struct prefetch_observation *prefetch)
+{
+    free(prefetch->name);
+    free(prefetch->words);
+    free(prefetch);
 }
 
 static void free_refusal(struct refusal *refusal)
@@ -105,6 +115,9 @@ void neoset_memory_free(struct neoset_memory *memory)
     struct repair *repair = NULL, *next_repair = NULL;
     LL_FOREACH_SAFE (memory->repairs, repair, next_repair)
         free(repair);
+    struct prefetch_observation *prefetch = NULL, *next_prefetch = NULL;
+    LL_FOREACH_SAFE (memory->prefetches, prefetch, next_prefetch)
+        free_prefetch(prefetch);
     free(memory->probe_revision);
     free(memory->probe_words);
     free(memory);
@@ -294,6 +307,46 @@ void neoset_observe_time(struct neoset_memory *memory, const struct pod_fact *co
         struct pod_observation *seen = ensure_pod(memory, pods[i]->ordinal);
         observe_proof(seen, pods[i], false, wall_us, boot_us);
     }
+}
+
+/* --- pods that fetch images --------------------------------------------------------------------------- */
+
+static struct prefetch_observation *find_prefetch(const struct neoset_memory *memory, const char *name)
+{
+    struct prefetch_observation *prefetch = NULL;
+    LL_FOREACH (memory->prefetches, prefetch) {
+        if (str_equal(prefetch->name, name))
+            return prefetch;
+    }
+    return NULL;
+}
+
+const struct prefetch_observation *neoset_memory_prefetch(const struct neoset_memory *memory,
+                                                          const char *name)
+{
+    return find_prefetch(memory, name);
+}
+
+void neoset_observe_prefetch(struct neoset_memory *memory, const struct pod_fact *pod, int64_t boot_us)
+{
+    struct prefetch_observation *seen = find_prefetch(memory, pod->name);
+    if (!seen) {
+        if (memory->prefetch_count == PREFETCHES_MAX) {
+            struct prefetch_observation *oldest = memory->prefetches;
+            LL_DELETE(memory->prefetches, oldest);
+            memory->prefetch_count--;
+            free_prefetch(oldest);
+        }
+        seen = xcalloc(1, sizeof(*seen));
+        seen->name = xstrdup(pod->name);
+        seen->found_boot_us = NEOSET_NEVER;
+        LL_APPEND(memory->prefetches, seen);
+        memory->prefetch_count++;
+    }
+    if (prefetch_judge(pod) == PREFETCH_FOUND)
+        seen->found_boot_us = boot_us;
+    if (pod->words && !str_equal(pod->words, seen->words))
+        str_replace(&seen->words, pod->words);
 }
 
 /* --- refusals ------------------------------------------------------------------------------------------- */

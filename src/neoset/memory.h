@@ -27,6 +27,9 @@ void neoset_note_outcome(struct neoset_memory *memory, const struct step_outcome
 void neoset_note_probe(struct neoset_memory *memory, const char *revision, bool accepted, const char *words,
                        int64_t boot_us);
 
+/* Call for every version of a pod of the set that fetches images, as it arrives. */
+void neoset_observe_prefetch(struct neoset_memory *memory, const struct pod_fact *pod, int64_t boot_us);
+
 /* --- for plans and tests -------------------------------------------------------------------------------- */
 
 /* "Not so": no time. Real times may lie before the boot. */
@@ -100,6 +103,17 @@ enum lookup_state neoset_memory_lookup(const struct neoset_memory *memory, const
 /* The owners of all claims are as this generation of the spec wants them. */
 void neoset_note_retention(struct neoset_memory *memory, int64_t generation);
 int64_t neoset_memory_retention(const struct neoset_memory *memory);
+
+/* What was seen of a pod that fetches images, also when it is gone. */
+struct prefetch_observation {
+    struct prefetch_observation *next;
+    char *name;
+    int64_t found_boot_us; /* when every image of it was on its node; NEOSET_NEVER */
+    char *words;           /* the last that the registry said; NULL */
+};
+/* NULL: nothing. */
+const struct prefetch_observation *neoset_memory_prefetch(const struct neoset_memory *memory,
+                                                          const char *name);
 
 enum probe_state { PROBE_UNKNOWN, PROBE_ACCEPTED, PROBE_REFUSED };
 /* ret_words and ret_again_boot_us are set when it was refused. */

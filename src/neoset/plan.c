@@ -13,6 +13,7 @@ static void plan_writes(struct plan *plan)
     plan_retention(plan);
     plan_create(plan);
     plan_scale(plan);
+    plan_prefetch(plan);
     plan_rollout(plan);
     plan_gates(plan);
     plan_history(plan);
@@ -27,6 +28,7 @@ static void plan_upkeep(struct plan *plan)
     plan->target = revision_find(plan->at->revisions, plan->at->revision_count, plan->next.target);
     plan->stable = revision_find(plan->at->revisions, plan->at->revision_count, plan->next.stable);
     plan_model_count(plan);
+    plan_prefetch(plan);
     plan_gates(plan);
 }
 

@@ -52,14 +52,17 @@ struct neoset_snapshot {
     /* Every pod of the set's namespace whose name is <set>-<ordinal>, whoever owns it; in any order. */
     const struct pod_fact *const *pods;
     size_t pod_count;
+    /* Every pod of the set's namespace whose name is <set>-prefetch-<hash>, whoever owns it. */
+    const struct pod_fact *const *prefetches;
+    size_t prefetch_count;
     /* Every revision that the set's uid controls; in any order. */
     const struct revision_fact *const *revisions;
     size_t revision_count;
     /* Revisions of the namespace that nobody controls. */
     const struct revision_fact *const *orphans;
     size_t orphan_count;
-    /* The set was just read from the API server, not from a watch: what is adopted is not given to a set that is
-     * gone. */
+    /* The set was just read from the API server, not from a watch: what is adopted is not given to a set that
+     * is gone. */
     bool set_was_read;
     const struct neoset_memory *memory;
 
@@ -92,7 +95,7 @@ struct neoset_event {
 /* A wait that should be open; every wait of this set that the journal has open and that is not here is ended
  * "dropped", or "done" when it is in decision.waits_done. */
 struct neoset_wait {
-    const char *action; /* static: "ready", "retry", "retried-1" ... */
+    const char *action; /* static: "ready", "retry", "retried-1" ..., "prefetch" */
     enum kube_resource resource;
     char *name;
     int64_t budget_us;
@@ -126,7 +129,7 @@ struct neoset_decision {
     bool read_set;       /* read the set from the API server, then ask again with set_was_read */
     char *read_revision; /* read this revision from the API server, tell neoset_note_lookup(); NULL: none */
     bool retention_settled; /* for neoset_note_retention() with the set's generation */
-    int64_t wake_boot_us; /* ask again at this time even if nothing happens; INT64_MAX: no need */
+    int64_t wake_boot_us;   /* ask again at this time even if nothing happens; INT64_MAX: no need */
 };
 
 void neoset_plan(const struct neoset_snapshot *snapshot, struct neoset_decision *ret);

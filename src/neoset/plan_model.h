@@ -11,6 +11,7 @@
  *   decide.c   stable, target, stage, done and left ordinals
  *   create.c   missing pods and their claims, failed pods
  *   scale.c    pods outside the range
+ *   prefetch.c new images fetched to nodes before pods are touched
  *   rollout.c  which pod next; update.c: how
  *   gate.c     the gate's upkeep
  *   status.c   what people read; conditions.c, progress.c: waits, ends of operations
@@ -31,20 +32,20 @@ struct slot {
     const char *carries; /* its name, or that of the target or of stable where these mean the same template */
     struct completion completion;
     struct neoset_open_step open;
-    bool is_open;              /* a step is open on the pod's name */
-    bool ours;                 /* the set's uid controls it */
-    bool failed;               /* phase Failed or Succeeded */
-    bool live;                 /* ours, not terminating, not failed */
-    bool was_done;             /* status says that it was done on the target that it carries */
-    bool proven;               /* live, and no update of it is unfinished */
-    bool ready;                /* as readiness asks, now */
-    bool available;            /* see set_available() */
-    int64_t available_boot_us; /* when its window is over; INT64_MAX: time alone does not help */
-    bool broken;               /* see is_broken() */
+    bool is_open;                           /* a step is open on the pod's name */
+    bool ours;                              /* the set's uid controls it */
+    bool failed;                            /* phase Failed or Succeeded */
+    bool live;                              /* ours, not terminating, not failed */
+    bool was_done;                          /* status says that it was done on the target that it carries */
+    bool proven;                            /* live, and no update of it is unfinished */
+    bool ready;                             /* as readiness asks, now */
+    bool available;                         /* see set_available() */
+    int64_t available_boot_us;              /* when its window is over; INT64_MAX: time alone does not help */
+    bool broken;                            /* see is_broken() */
     const struct container_fact *broken_by; /* the container that waits with an error, or NULL */
-    bool on_target;            /* ours and labelled with next.target */
-    bool moved;                /* we moved it to the target, or are about to */
-    bool chosen;               /* its update goes on or starts in this turn: the gate's upkeep keeps off */
+    bool on_target;                         /* ours and labelled with next.target */
+    bool moved;                             /* we moved it to the target, or are about to */
+    bool chosen; /* its update goes on or starts in this turn: the gate's upkeep keeps off */
 };
 
 /* The heaviest reason makes the message. */
@@ -58,7 +59,7 @@ enum plan_weight {
     SAY_PAUSED,
     SAY_FAILED,
     SAY_IN_DOUBT, /* a step that nobody can decide for now */
-    SAY_REFUSED, /* the server refuses a write */
+    SAY_REFUSED,  /* the server refuses a write */
     SAY_INVALID,
 };
 
@@ -72,7 +73,7 @@ struct plan {
 
     struct neoset_deciding now;         /* as stored */
     struct neoset_deciding next;        /* as they should be */
-    bool wanted_is_free; /* an orphan that is being adopted means the template */
+    bool wanted_is_free;                /* an orphan that is being adopted means the template */
     const struct revision_fact *wanted; /* means the template; NULL: not made yet */
     const struct revision_fact *target; /* of next.target; NULL */
     const struct revision_fact *stable; /* of next.stable; NULL */
@@ -106,10 +107,11 @@ int plan_stage(const struct plan *plan, int stage);
 /* The pod's name, also of a missing one; the caller's. */
 char *slot_name(const struct plan *plan, const struct slot *slot);
 
-/* --- ownership.c, retention.c ---------------------------------------------------------------------------- */
+/* --- ownership.c, retention.c ----------------------------------------------------------------------------
+ */
 
-/* Orphans that match are adopted, what does not match any more is released, a label that names another revision
- * of the same meaning is put right. */
+/* Orphans that match are adopted, what does not match any more is released, a label that names another
+ * revision of the same meaning is put right. */
 void plan_ownership(struct plan *plan);
 void plan_retention(struct plan *plan);
 /* The owners of the pod's claims are as the retention policy wants them; else the steps are made. */
@@ -136,11 +138,22 @@ const char *plan_operation_of(const struct plan *plan, const struct slot *slot);
 /* One of the ordinal's claims is being deleted: its name, the caller's. */
 bool plan_claim_is_going(const struct plan *plan, int ordinal, char **ret_name);
 
+/* --- prefetch.c ----------------------------------------------------------------------------------------- */
+
+/* Pods that fetch images are waited for, and deleted when they are done or not wanted. Whether one of them
+ * ran out of time. */
+void plan_prefetch(struct plan *plan);
+/* The images that this slot's update would change are on its node, or are not asked for, or nothing can be
+ * done about it and it is no hindrance. Else, with `begin`, what is needed to fetch them is done. */
+bool plan_fetch(struct plan *plan, const struct slot *slot, bool begin);
+
 /* --- rollout.c, update.c, gate.c ------------------------------------------------------------------------ */
 
 void plan_rollout(struct plan *plan);
 /* The next write of a chosen pod's update. */
 void plan_update_pod(struct plan *plan, struct slot *slot);
+/* The pod can be patched, and images are among what changes: ret is made, and to be freed in any case. */
+bool plan_image_changes(const struct plan *plan, const struct slot *slot, struct template_diff *ret);
 /* The difference between what the pod carries and the target is in its labels and annotations only. */
 bool plan_is_metadata_update(const struct plan *plan, const struct slot *slot);
 void plan_gates(struct plan *plan);
@@ -150,8 +163,8 @@ void plan_gates(struct plan *plan);
 /* What keeps its container from running, in words that a person understands; "" when nothing is known. The
  * caller's. */
 char *slot_trouble(const struct slot *slot);
-/* The moved pod ran out of time: it is deleted and made anew, a few times, with back-off. failed_text: why, as a
- * sentence without its full stop. */
+/* The moved pod ran out of time: it is deleted and made anew, a few times, with back-off. failed_text: why,
+ * as a sentence without its full stop. */
 void plan_retry(struct plan *plan, const struct slot *slot, const char *failed_text);
 /* The journal should have this wait open for the pod; once per turn, action and pod. */
 void plan_want_wait(struct plan *plan, const char *action, const char *pod, int64_t budget_us,

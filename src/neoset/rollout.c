@@ -67,6 +67,14 @@ static bool is_put_off(struct plan *plan, const struct slot *slot)
     return true;
 }
 
+/* It was taken out of service for another target, whose images may not be to be had: it serves again until
+ * they are. */
+static bool is_to_serve_again(struct plan *plan, const struct slot *slot)
+{
+    return !slot->broken && !str_equal(slot->pod->drained_for, plan->target->name) &&
+           !plan_fetch(plan, slot, false);
+}
+
 static void go_on(struct plan *plan)
 {
     int used = 0;
@@ -78,7 +86,8 @@ static void go_on(struct plan *plan)
         struct slot *slot = &plan->slots[i];
         bool in_reach = slot->index >= stage_now(plan) || (slot->broken && slot->index >= plan_fence(plan));
         int limit = plan->canary_due && !slot->broken ? 1 : plan->spec->budget;
-        if (!slot->in_range || !has_begun(slot) || !in_reach || used >= limit || is_put_off(plan, slot))
+        if (!slot->in_range || !has_begun(slot) || !in_reach || used >= limit || is_put_off(plan, slot) ||
+            is_to_serve_again(plan, slot))
             continue;
         used++;
         slot->chosen = true;
@@ -153,11 +162,12 @@ static bool is_tried(struct plan *plan, const struct slot *slot)
     return false;
 }
 
-/* A write to a pod goes out with this turn. */
+/* A write to a pod of the set goes out with this turn. */
 static bool writes_pod(const struct plan *plan)
 {
     for (size_t i = 0; i < plan->out->step_count; i++)
-        if (plan->out->steps[i]->resource == KUBE_POD)
+        if (plan->out->steps[i]->resource == KUBE_POD &&
+            !str_starts_with(plan->out->steps[i]->fingerprint, "prefetch/"))
             return true;
     return false;
 }
@@ -169,7 +179,7 @@ static void begin_next(struct plan *plan)
     struct slot *slot = find_broken(plan);
     if (!slot && !plan->failed)
         slot = find_available(plan);
-    if (!slot || !is_tried(plan, slot))
+    if (!slot || !is_tried(plan, slot) || (!slot->broken && !plan_fetch(plan, slot, true)))
         return;
     slot->chosen = true;
     /* The decision is in status before the write that it allows. */

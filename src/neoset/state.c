@@ -187,6 +187,7 @@ bool gate_message_parse(const char *text, struct gate_message *ret)
         return false;
     ret->step = json_str(ret->tree, "step");
     ret->update = json_str(ret->tree, "update");
+    ret->target = json_str(ret->tree, "target");
     ret->containers = json_get(ret->tree, "containers");
     return cJSON_IsObject(ret->tree);
 }

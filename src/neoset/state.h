@@ -58,11 +58,12 @@ void container_baseline_try(struct in_place_state *state, struct container_basel
 
 /* {"containers":{"mysql":"containerd://...","log":"none"},"step":KEY,"update":KEY}: what the message of our
  * condition says. update is the key of the in-place update whose spec the kubelet had seen at that version.
- */
+ * {"target":REVISION}: why it is False. */
 struct gate_message {
     cJSON *tree;
     const char *step;        /* the write itself; NULL before it is stamped; borrowed from tree */
     const char *update;      /* NULL: it belongs to no update */
+    const char *target;      /* the revision that the pod was taken out of service for; NULL */
     const cJSON *containers; /* object: name → containerID or "none"; NULL */
 };
 /* False when text is not one of ours; gate_message_done() in any case. */

@@ -82,6 +82,13 @@ bool plan_is_metadata_update(const struct plan *plan, const struct slot *slot)
     return metadata;
 }
 
+bool plan_image_changes(const struct plan *plan, const struct slot *slot, struct template_diff *ret)
+{
+    *ret = (struct template_diff){0};
+    CLEANUP_FREE char *why = why_recreate(plan, slot, ret);
+    return !why && ret->image_count > 0;
+}
+
 /* --- in place
  * ----------------------------------------------------------------------------------------------- */
 
@@ -91,7 +98,7 @@ static void close_gate(struct plan *plan, const struct slot *slot)
     struct step_request *request =
         plan_request(plan, STEP_GATE, KUBE_POD, pod->name, pod->uid, pod->version, "rollout");
     request->subresource = xstrdup("status");
-    request->body = body_gate(pod, false, "Updating", NULL, plan->at->wall_us);
+    request->body = body_close_gate(pod, plan->target->name, plan->at->wall_us);
     request->fingerprint = xasprintf("drain/%s", plan->target->name);
     request->reason = xasprintf("%s: take it out of service before its update", pod->name);
     request->lowers_availability = true;

@@ -201,7 +201,8 @@ static struct version *delete_object(struct call *call, struct kind *kind, struc
     set_policy_finalizers(changed, options->propagation);
     bool held = meta_finalizer_count(changed) > 0 || namespace;
     *ret_gone = !held && grace_s == 0;
-    if (*ret_gone && meta_is_deleting(changed))
+    /* A pod's last state says so, also when it is gone at once. */
+    if (*ret_gone && (pod || meta_is_deleting(changed)))
         mark_deleting(call, changed, 0);
     if (*ret_gone && kind->hooks == &definition_hooks)
         return delete_definition(call, kind, object, STEAL(changed), ret_gone);

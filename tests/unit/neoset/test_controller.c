@@ -23,10 +23,10 @@ static void a_set_is_created_and_rolled(void **state)
     assert_string_equal(
         sql(scene, "SELECT group_concat(kind || ' ' || outcome, ', ') FROM operation WHERE kind = 'rollout'"),
         "rollout completed");
-    /* Each pod was waited for, and came. */
+    /* Each pod was waited for, and came; and the image, once for the one node. */
     assert_string_equal(sql(scene, "SELECT count(*) FROM entry WHERE kind = 'wait_end' AND "
                                    "detail ->> 'outcome' = 'done'"),
-                        "5");
+                        "6");
 }
 
 static void with_nothing_changed_nothing_is_written(void **state)

@@ -85,6 +85,9 @@ static void drop(struct scene *scene, enum kube_resource resource, const char *t
     "{\"metadata\":{\"namespace\":\"db\",\"name\":\"" name "\",\"uid\":\"" uid                               \
     "\",\"resourceVersion\":\"" version "\"" more "}"
 #define POD(name, uid, version) META(name, uid, version, "") "}"
+#define PREFETCH(uid, version)                                                                               \
+    META("mysql-prefetch-bcdfghjklm", uid, version, ",\"labels\":{\"apps.neo.io/prefetch-for\":\"mysql\"}")  \
+    "}"
 #define SET(uid, version)                                                                                    \
     META("mysql", uid, version, "")                                                                          \
     ",\"spec\":{\"selector\":{\"matchLabels\":{\"app\":\"mysql\"}},\"template\":{\"metadata\":{\"labels\":{" \
@@ -180,6 +183,43 @@ static void a_list_does_not_judge_what_is_newer_than_it(void **state)
     store_sweep(scene->store, KUBE_POD, 2, "10");
     assert_null(pod(scene, 3));
     assert_string_equal(pod(scene, 4)->uid, "u4");
+}
+
+/* The watch was faster than the answer to the delete, which shows the pod's last state. */
+static void what_the_watch_says_is_gone_does_not_come_back_by_a_late_answer(void **state)
+{
+    struct scene *scene = *state;
+    take(scene, KUBE_NEOSET, SET("s", "1"), 1);
+    take(scene, KUBE_POD, POD("mysql-4", "u1", "10"), 1);
+    take(scene, KUBE_POD, PREFETCH("u2", "11"), 1);
+    assert_int_equal(store_find_group(scene->store, "db", "mysql")->prefetch_count, 1);
+    drop(scene, KUBE_POD, POD("mysql-4", "u1", "12"));
+    drop(scene, KUBE_POD, PREFETCH("u2", "13"));
+    take(scene, KUBE_POD, POD("mysql-4", "u1", "11"), 1);
+    take(scene, KUBE_POD, PREFETCH("u2", "12"), 1);
+    assert_null(pod(scene, 4));
+    assert_int_equal(store_find_group(scene->store, "db", "mysql")->prefetch_count, 0);
+}
+
+static void pods_that_fetch_are_kept_beside_the_pods_of_the_set(void **state)
+{
+    struct scene *scene = *state;
+    take(scene, KUBE_POD, PREFETCH("u2", "11"), 1);
+    const struct set_group *group = store_find_group(scene->store, "db", "mysql");
+    assert_int_equal(group->prefetch_count, 1);
+    assert_int_equal(group->pod_count, 0);
+    take(scene, KUBE_POD, PREFETCH("u2", "10"), 1);
+    assert_string_equal(group->prefetches[0].fact->version, "11");
+    /* Without our label it is somebody else's, whatever its name. */
+    take(scene, KUBE_POD, POD("mysql-prefetch-zzzzzzzzzz", "u3", "12"), 1);
+    assert_int_equal(group->prefetch_count, 1);
+    assert_changed(scene, "db/mysql ");
+    store_sweep(scene->store, KUBE_POD, 2, "15");
+    assert_null(store_find_group(scene->store, "db", "mysql"));
+    assert_int_equal(scene->dropped, 1);
+    take(scene, KUBE_POD, PREFETCH("u4", "20"), 2);
+    store_drop_name(scene->store, KUBE_POD, "db", "mysql-prefetch-bcdfghjklm");
+    assert_null(store_find_group(scene->store, "db", "mysql"));
 }
 
 static void pods_are_kept_in_order_by_name_whoever_owns_them(void **state)
@@ -287,6 +327,8 @@ int main(void)
         scene_test(an_older_version_never_replaces_a_newer_one),
         scene_test(another_pod_of_the_name_replaces_the_one_before),
         scene_test(what_an_answer_says_is_gone_does_not_come_back_by_a_late_line),
+        scene_test(what_the_watch_says_is_gone_does_not_come_back_by_a_late_answer),
+        scene_test(pods_that_fetch_are_kept_beside_the_pods_of_the_set),
         scene_test(pods_are_kept_in_order_by_name_whoever_owns_them),
         scene_test(an_answer_that_the_watch_has_passed_brings_nothing_back),
         scene_test(a_list_does_not_judge_what_is_newer_than_it),
