@@ -12,12 +12,7 @@ static bool avoided[OPERATION_KIND_COUNT];
 static struct {
     const char *name;
     bool with;
-} known[] = {
-    {"healing-after-restart", false}, {"ghost", false},
-    {"canary-done-unstored", false},  {"scale-in-broken", false},
-    {"forgotten-deadline", false},
-};
-enum { KNOWN_GHOST = 1 };
+} known[] = {{"scale-in-broken", false}, {"forgotten-deadline", false}};
 
 bool draw_with(const char *name)
 {
@@ -284,8 +279,6 @@ static void draw_operation(struct dice *dice, const struct draw *world, struct o
         break;
     case DO_WEATHER:
         set_text(ret, draw_weather(dice));
-        if (strcmp(ret->text, "pending") == 0 && !known[KNOWN_GHOST].with)
-            set_text(ret, "slow-pull");
         break;
     case DO_FAULT:
         set_text(ret, draw_fault(dice));

@@ -65,7 +65,7 @@ static bool may_be_available(const struct move *move, int ordinal)
     if (!pod->serving)
         return !pod->lost_by_us && pod->served_us > move->since_us && pod->uid[0];
     struct bounds bounds = bounds_of(move->set, ordinal, move->since_us);
-    int64_t served_us = judge_now_us(judge) - pod->served_us + US_PER_S;
+    int64_t served_us = judge_now_us(judge) - pod->up_us + US_PER_S;
     if (served_us < bounds.min_ready_least_s * US_PER_S && !judge->clock_jumped && move->since_us != NEVER_US)
         return false;
     return judge_runs_its_spec(judge, pod, judge_pod_tree(judge, pod->name));
@@ -81,7 +81,8 @@ static bool may_be_broken(const struct move *move)
         return false;
     if (pod->error_now || pod->error_us > move->since_us || pod->unfinished || judge->clock_jumped)
         return true;
-    if (pod->patched_epoch >= 0 && draw_tolerates("healing-after-restart"))
+    /* Made for a target that was given up, and it never ran. */
+    if (move->at && pod->up_us < pod->created_us && strcmp(pod->revision, move->at->stable) != 0)
         return true;
     struct bounds bounds = bounds_of(move->set, move->ordinal, move->since_us);
     int64_t unready_us = judge_now_us(judge) - MIN(pod->unready_since_us, judge_now_us(judge));
@@ -120,14 +121,6 @@ static bool is_moved(const struct move *move, const struct seen_pod *pod)
            (!pod->there || pod->deleting || pod->gate == -1 || strcmp(pod->revision, move->at->target) == 0);
 }
 
-/* It came through its window as a canary, and only the record of it is missing. */
-static bool is_done_in_truth(const struct move *move, const struct seen_pod *pod)
-{
-    return draw_tolerates("canary-done-unstored") && pod->serving &&
-           strcmp(pod->revision, move->at->target) == 0 &&
-           judge_now_us(move->judge) - pod->served_us >= 9 * US_PER_S;
-}
-
 static void check_spread(const struct move *move)
 {
     struct bounds bounds = bounds_of(move->set, move->ordinal, move->since_us);
@@ -138,7 +131,7 @@ static void check_spread(const struct move *move)
             !bounds_of(move->set, i, move->since_us).always_in_range)
             continue;
         down += !may_be_available(move, i);
-        canaries += other->moved_available && !is_done_in_truth(move, other);
+        canaries += other->moved_available;
     }
     if (move->kind != MOVE_METADATA && down > bounds.budget_most)
         judge_break(move->judge, 2,
@@ -348,7 +341,9 @@ void judge_move(struct judge *judge, struct seen_set *set, int ordinal, const st
         .change = change,
         .key = key,
         .since_us = key->decided_us == NEVER_US ? NEVER_US : judge_since_us(judge, key->decided_us),
-        .at = key->decided_us == NEVER_US ? NULL : seen_status_at(set, key->decided_us),
+        .at = key->decided_us == NEVER_US
+                  ? NULL
+                  : seen_status_at(set, key->decided_us, judge_since_us(judge, key->decided_us)),
         .revision = change->after ? revision_of(change->after) : "",
     };
     switch (move.kind) {

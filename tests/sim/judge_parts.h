@@ -32,7 +32,8 @@ struct seen_status {
     bool proven;
     int stage;
     uint32_t done, left; /* bits by ordinal */
-    int epoch;           /* rises with each change of target */
+    bool by_us;
+    int epoch; /* rises with each change of target */
 };
 
 struct seen_pod {
@@ -46,8 +47,10 @@ struct seen_pod {
     int64_t served_us;      /* since, or until, now */
     int64_t ready_since_us; /* ALWAYS_US: it is not Ready */
     int64_t ready_us;       /* when Ready was True last */
-    bool lost_by_us;        /* our own write took it out of service */
-    int64_t error_us;       /* last time a container waited with an error; NEVER_US */
+    int64_t up_us;          /* the same, whoever it belongs to: since then, while it is so */
+    bool up;
+    bool lost_by_us;  /* our own write took it out of service */
+    int64_t error_us; /* last time a container waited with an error; NEVER_US */
     bool error_now;
     int64_t unready_since_us;
     bool unfinished; /* patched by us, and not called done since */
@@ -149,8 +152,9 @@ const struct seen_status *seen_status_now(const struct seen_set *set);
 /* The entries that were in force at some moment since then, newest first: *at begins at 0; NULL: no more. */
 const struct seen_spec *seen_spec_since(const struct seen_set *set, int64_t since_us, unsigned *at);
 const struct seen_status *seen_status_since(const struct seen_set *set, int64_t since_us, unsigned *at);
-/* What was in force at that moment. */
-const struct seen_status *seen_status_at(const struct seen_set *set, int64_t at_us);
+/* What was in force at that moment, as a controller knew it that was told of what others did since since_us.
+ */
+const struct seen_status *seen_status_at(const struct seen_set *set, int64_t at_us, int64_t since_us);
 
 /* judge_keys.c */
 struct seen_key *judge_key_of(struct judge *judge, const char *audit_id);

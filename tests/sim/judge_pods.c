@@ -96,7 +96,7 @@ static void begin_pod(struct judge *judge, struct seen_pod *pod)
     int64_t now_us = judge_now_us(judge);
     pod->created_us = pod->unready_since_us = pod->moved_us = now_us;
     pod->error_us = pod->gate_false_since_us = pod->seen_since_us = NEVER_US;
-    pod->unfinished = false;
+    pod->unfinished = pod->up = false;
     pod->patched_epoch = pod->deleted_epoch = -1;
     pod->done_generation = 0;
     pod->waited_us = 0;
@@ -111,6 +111,10 @@ static void note_times(struct judge *judge, struct seen_pod *pod, const struct s
         pod->lost_by_us = !serves && by_us;
     }
     pod->serving = serves;
+    bool up = pod->there && !pod->deleting && !pod->ended && pod->ready && (!pod->has_gate || pod->gate == 1);
+    if (up && !pod->up)
+        pod->up_us = now_us;
+    pod->up = up;
     if (pod->ready || before->ready)
         pod->ready_us = now_us;
     if (!pod->ready)

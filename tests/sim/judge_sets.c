@@ -166,6 +166,7 @@ static void take_status(struct judge *judge, struct seen_set *set, const cJSON *
         judge->report->rollouts += old && old->present && now.present && old->proven;
     }
     now.epoch = set->epoch;
+    now.by_us = by_us;
     set->done_ever |= now.done;
     /* Who removes the status makes the set a new one; pods that are there prove it again. */
     set->was_proven = (set->was_proven && by_us) || now.proven;
