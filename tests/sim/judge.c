@@ -114,6 +114,7 @@ void judge_take_change(struct judge *judge, const struct kubesim_change *change)
     report_mix_text(judge->report, change->name);
     report_mix_text(judge->report, json_path_str(change->after, "metadata", "resourceVersion", NULL));
     report_mix_text(judge->report, change->audit_id);
+    judge_pass_time(judge);
     tell_change(judge, change);
     judge->changed = true;
     struct seen_key *key = judge_key_of(judge, change->audit_id);

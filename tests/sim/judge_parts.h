@@ -188,3 +188,5 @@ void judge_take_revision(struct judge *judge, const struct kubesim_change *chang
 
 /* judge_time.c */
 void judge_look_at_time(struct judge *judge);
+/* Time that passed counts by what was so until now: before anything changes. */
+void judge_pass_time(struct judge *judge);

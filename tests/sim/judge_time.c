@@ -144,13 +144,18 @@ static void look_at_sets(struct judge *judge, int64_t passed_us)
     }
 }
 
-void judge_look_at_time(struct judge *judge)
+void judge_pass_time(struct judge *judge)
 {
     int64_t now_us = judge_now_us(judge);
-    if (now_us - judge->looked_us >= US_PER_S || judge->changed) {
+    if (now_us > judge->looked_us)
         look_at_sets(judge, judge->looked_us ? now_us - judge->looked_us : 0);
-        judge->looked_us = now_us;
-    }
+    judge->looked_us = now_us;
+}
+
+void judge_look_at_time(struct judge *judge)
+{
+    if (judge->changed || judge_now_us(judge) - judge->looked_us >= US_PER_S)
+        judge_pass_time(judge);
     if (!judge->changed)
         return;
     judge->changed = false;
