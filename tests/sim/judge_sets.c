@@ -238,7 +238,10 @@ static void check_failed(struct judge *judge, const struct seen_set *set)
     for (int i = 0; i < POD_ORDINALS_MAX; i++)
         if (set->pods[i].waits)
             longest_us = MAX(longest_us, set->pods[i].waited_us);
-    if (longest_us + 5 * US_PER_S < timeout_s * US_PER_S && !judge->clock_jumped && !judge->journal_lost)
+    /* What is decided may take long to arrive: the clock began with the decision. */
+    const struct world *world = judge->world;
+    longest_us += 5 * US_PER_S + 3 * world->disk_us + (judge->fault_pending ? 15 * US_PER_S : 0);
+    if (longest_us < timeout_s * US_PER_S && !judge->clock_jumped && !judge->journal_lost)
         judge_break(
             judge, 9,
             "%s is Failed, and no pod has waited longer than %lld s outside of pauses (deadline %d s)",
@@ -260,6 +263,21 @@ static void take_phase(struct judge *judge, struct seen_set *set, const cJSON *o
     set->failed_since_us = strcmp(phase, "Failed") == 0 ? judge_now_us(judge) : NEVER_US;
 }
 
+/* Another set of the name; the pods that are there may become its own. */
+static void begin_set(struct seen_set *set)
+{
+    CLEANUP_FREE struct seen_pod *pods = xcalloc(POD_ORDINALS_MAX, sizeof(*pods));
+    int index = set->index;
+    memcpy(pods, set->pods, sizeof(set->pods));
+    *set = (struct seen_set){.index = index, .failed_since_us = NEVER_US};
+    memcpy(set->pods, pods, sizeof(set->pods));
+    for (int i = 0; i < POD_ORDINALS_MAX; i++) {
+        struct seen_pod *pod = &set->pods[i];
+        pod->moved_epoch = 0;
+        pod->patched_epoch = pod->deleted_epoch = -1;
+    }
+}
+
 void judge_take_set(struct judge *judge, const struct kubesim_change *change)
 {
     struct seen_set *set = judge_set_of(judge, change->name);
@@ -267,8 +285,7 @@ void judge_take_set(struct judge *judge, const struct kubesim_change *change)
         return;
     const char *uid = json_path_str(change->after, "metadata", "uid", NULL);
     if (uid && strcmp(uid, set->uid) != 0) {
-        int index = set->index;
-        *set = (struct seen_set){.index = index, .failed_since_us = NEVER_US};
+        begin_set(set);
         set->born_us = judge_now_us(judge);
         copy_text(set->uid, sizeof(set->uid), uid);
     }

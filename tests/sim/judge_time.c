@@ -76,6 +76,8 @@ static void look_at_gate(struct judge *judge, const struct seen_set *set, const 
     const struct seen_spec *spec = seen_spec_now(set);
     if (!pod->there || !pod->ours || pod->deleting || pod->ended || !pod->has_gate || pod->gate != -1)
         return;
+    if (pod->is_old && pod->unfinished)
+        return; /* only its containers say what such a kubelet has seen */
     int64_t since_us = MAX(pod->gate_false_since_us, pod->seen_since_us);
     since_us = pod->seen_since_us == NEVER_US ? NEVER_US : MAX(since_us, spec->at_us);
     if (is_owed(judge, since_us, OWED_WITHIN_US))
