@@ -6,6 +6,7 @@
 #include "base/time_text.h"
 #include "cmd/look.h"
 #include "cmd/neosetctl_adopt.h"
+#include "cmd/neosetctl_continue.h"
 #include "cmd/neosetctl_follow.h"
 #include "cmd/neosetctl_options.h"
 #include "cmd/neosetctl_picture.h"
@@ -328,6 +329,16 @@ static int run_adopt(struct program *program, struct error **err)
     return r < 0 ? r : ctl_adopt(&adopt, err);
 }
 
+static int run_continue(struct program *program, struct error **err)
+{
+    int64_t count = 0;
+    int r = ctl_continue(&program->server, &program->out, &program->look, &count, err);
+    if (r == 0 && count == 0)
+        say(program, program->server.all_namespaces ? "nothing is half done"
+                                                    : "nothing is half done here: -A looks everywhere");
+    return r;
+}
+
 static int run_settle(struct program *program, struct error **err)
 {
     const struct options *options = program->options;
@@ -364,6 +375,8 @@ static int run_command(struct program *program, struct error **err)
         return run_history(program, err);
     if (str_equal(command, "undo"))
         return run_undo(program, err);
+    if (str_equal(command, "continue"))
+        return run_continue(program, err);
     if (str_equal(command, "adopt"))
         return run_adopt(program, err);
     if (str_equal(command, "settle"))
@@ -380,7 +393,7 @@ static int exit_of(const struct program *program, int result)
         return NEOSETCTL_EXIT_USAGE;
     const char *command = option_command_name(program->options);
     bool reads = str_equal(command, "get") || str_equal(command, "status") || str_equal(command, "why") ||
-                 str_equal(command, "history");
+                 str_equal(command, "history") || str_equal(command, "continue");
     bool is_refusal = result == -ERROR_REFUSED || result == -ERROR_FORBIDDEN || result == -ERROR_INVALID;
     return !reads && is_refusal ? NEOSETCTL_EXIT_REFUSED : NEOSETCTL_EXIT_FAILED;
 }

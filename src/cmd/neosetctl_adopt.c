@@ -451,7 +451,13 @@ static int plan(struct adoption *adoption, struct error **err)
     const struct ctl_adopt *wanted = adoption->wanted;
     struct kube_ref object = {KUBE_NEOSET, wanted->server->namespace, wanted->name};
     ctl_session_open_dry(&adoption->session, wanted->server, &object, wanted->limit_us);
-    int r = wanted->goes_back ? adoption_plan_back(adoption, err) : adoption_plan_there(adoption, err);
+    int r = -ERROR_CONFLICT;
+    /* What moves between being read and the dry run is read again. */
+    for (int tries = 0; r == -ERROR_CONFLICT && tries < CONFLICTS_MAX; tries++) {
+        if (err)
+            error_free(STEAL(*err));
+        r = wanted->goes_back ? adoption_plan_back(adoption, err) : adoption_plan_there(adoption, err);
+    }
     ctl_session_close(&adoption->session, "adopt", NULL, NULL);
     return r;
 }

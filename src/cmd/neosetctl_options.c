@@ -13,6 +13,7 @@ enum {
     INDEX_PAUSE,
     INDEX_RESUME,
     INDEX_ADOPT,
+    INDEX_CONTINUE,
     INDEX_SETTLE
 };
 enum { TIMEOUT_MAX_S = 600 };
@@ -75,6 +76,8 @@ static const struct option_command commands[] = {
                  "rollout.",
          .arguments_min = 1,
          .arguments_max = 1},
+    [INDEX_CONTINUE] = {.name = "continue",
+                        .help = "what was begun and not ended, and the commands that go on or back"},
     [INDEX_SETTLE] =
         {.name = "settle",
          .arguments = "KIND/NAME",
@@ -93,14 +96,17 @@ static const struct option_spec specs[] = {
      .value = "NS",
      .help = "the namespace",
      .fallback_text = "the context's"},
-    {.name = "all-namespaces", .letter = 'A', .help = "sets of all namespaces", .commands = OF(GET)},
+    {.name = "all-namespaces",
+     .letter = 'A',
+     .help = "sets of all namespaces",
+     .commands = OF(GET) | OF(CONTINUE)},
     {.name = "output",
      .letter = 'o',
      .value = "FORMAT",
      .help = "how to show it",
      .fallback = "table",
      .choices = SHEET_FORMATS,
-     .commands = OF(GET) | OF(STATUS) | OF(WHY) | OF(HISTORY) | OF(ADOPT)},
+     .commands = OF(GET) | OF(STATUS) | OF(WHY) | OF(HISTORY) | OF(ADOPT) | OF(CONTINUE)},
     {.name = "watch",
      .letter = 'w',
      .help = "show it again and again until the rollout is over: redrawn in place on a terminal, else a line "

@@ -338,6 +338,7 @@ static void a_statefulset_becomes_a_neoset_and_back_without_a_restart(void **sta
     let_pass(1500); /* its controller would restart a pod that carries anything else */
     assert_pods(stage, before, "StatefulSet");
     expect(stage, BACK, 1, NULL, "there is a StatefulSet db");
+    expect(stage, "continue", 0, "", "nothing is half done");
     assert_history(stage);
 }
 
@@ -419,6 +420,9 @@ static void without_a_controller_the_statefulset_keeps_its_pods(void **state)
     expect(stage, "adopt statefulset/db --yes --timeout 3s", 1, NULL,
            "neoset-controller has not seen NeoSet db");
     assert_pods(stage, before, "StatefulSet");
+    expect(stage, "continue", 0, "the StatefulSet still has its pods", NULL);
+    expect(stage, "continue -A -o csv", 0,
+           "\"neosetctl adopt statefulset/db -n default\",\"neosetctl adopt --undo db -n default\"", NULL);
     /* The way back from there: the NeoSet goes, with what it made. */
     start_controller(stage);
     let_pass(1000);

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `continue`: what was begun and not ended, with the command that goes on and the one that goes back. Read
+ * from the cluster, so that it does not matter who began it, or where. Writes nothing. */
+#pragma once
+
+#include "audit/sheet.h"
+#include "cmd/neosetctl_server.h"
+
+/* *ret_count: how many there are. */
+int ctl_continue(struct ctl_server *server, struct out *out, const struct sheet_look *look,
+                 int64_t *ret_count, struct error **err);
