@@ -163,7 +163,7 @@ bool judge_has_lost_journal(const struct judge *judge)
 void judge_take_fault(struct judge *judge, const char *spec)
 {
     judge->disturbed_us = judge_now_us(judge);
-    judge->fault_pending = true;
+    judge->fault_pending = judge->fault_pending || !str_equal(spec, "lease");
     if (str_starts_with(spec, "freeze") || strstr(spec, "stale") || str_starts_with(spec, "cut") ||
         str_starts_with(spec, "gone") || strstr(spec, "verb=list") || strstr(spec, "verb=watch"))
         judge->blind_until_us = judge_now_us(judge) + BLIND_US;

@@ -435,6 +435,7 @@ void world_do(struct world *world, const struct operation *operation)
         world->clock_off_us += operation->a * US_PER_S;
         break;
     case DO_STEAL_LEASE:
+        judge_take_fault(world->judge, "lease");
         if (world->draw->with_lease)
             (void)ask(world, "PATCH", LEASE_PATH, "application/merge-patch+json",
                       "{\"spec\":{\"holderIdentity\":\"thief\"}}");
