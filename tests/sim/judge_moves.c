@@ -62,8 +62,10 @@ static bool may_be_available(const struct move *move, int ordinal)
 {
     struct seen_pod *pod = &move->set->pods[ordinal];
     struct judge *judge = move->judge;
+    if (pod->uid[0] && pod->good_until_us > move->since_us)
+        return true;
     if (!pod->serving)
-        return !pod->lost_by_us && pod->served_us > move->since_us && pod->uid[0];
+        return false;
     struct bounds bounds = bounds_of(move->set, ordinal, move->since_us);
     int64_t served_us = judge_now_us(judge) - pod->up_us + US_PER_S;
     if (served_us < bounds.min_ready_least_s * US_PER_S && !judge->clock_jumped && move->since_us != NEVER_US)

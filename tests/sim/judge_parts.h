@@ -49,8 +49,9 @@ struct seen_pod {
     int64_t ready_us;       /* when Ready was True last */
     int64_t up_us;          /* the same, whoever it belongs to: since then, while it is so */
     bool up;
-    bool lost_by_us;  /* our own write took it out of service */
-    int64_t error_us; /* last time a container waited with an error; NEVER_US */
+    int64_t good_until_us; /* it was in service up to then, and not we took it out */
+    bool lost_by_us;       /* our own write took it out of service */
+    int64_t error_us;      /* last time a container waited with an error; NEVER_US */
     bool error_now;
     int64_t unready_since_us;
     bool unfinished; /* patched by us, and not called done since */

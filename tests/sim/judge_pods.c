@@ -109,6 +109,8 @@ static void note_times(struct judge *judge, struct seen_pod *pod, const struct s
     if (serves != before->serving) {
         pod->served_us = now_us;
         pod->lost_by_us = !serves && by_us;
+        if (!serves)
+            pod->good_until_us = by_us ? NEVER_US : now_us;
     }
     pod->serving = serves;
     bool up = pod->there && !pod->deleting && !pod->ended && pod->ready && (!pod->has_gate || pod->gate == 1);
