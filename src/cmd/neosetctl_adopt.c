@@ -314,16 +314,17 @@ int adoption_turn_there(struct adoption *adoption, enum turn_end *ret, struct er
         r = before(adoption, &sight, ret, err);
     } else if (sight.set) {
         r = leaving(adoption, &sight, ret, err);
+    } else if (sight.neo && !kube_object_is_deleting(sight.neo) &&
+               kube_object_annotation(sight.neo, MIGRATION_ADOPTS)) {
+        r = arriving(adoption, &sight, ret, err);
     } else if (!sight.neo && sight.kept) {
         r = create_neoset(adoption, migration_manifest(sight.kept), err);
-    } else if (!sight.kept) {
+    } else if (!sight.kept && !(sight.neo && adoption->has_written)) {
         r = nothing_there(adoption, &sight, err);
     } else if (kube_object_is_deleting(sight.neo)) {
         r = error_set(err, ERROR_REFUSED,
                       "NeoSet %s is being deleted: `neosetctl adopt --undo %s` goes on with that", name,
                       name);
-    } else if (kube_object_annotation(sight.neo, MIGRATION_ADOPTS)) {
-        r = arriving(adoption, &sight, ret, err);
     } else {
         adoption_say(
             adoption,
@@ -383,7 +384,8 @@ int adoption_plan_there(struct adoption *adoption, struct error **err)
     CLEANUP_JSON cJSON *proof = NULL;
     int r = sight_read(adoption, &sight, err);
     /* In the middle of it: the plan was agreed on before. */
-    bool is_begun = r == 0 && (!sight.set || kube_object_is_deleting(sight.set)) && sight.kept;
+    bool is_begun = r == 0 && (!sight.set || kube_object_is_deleting(sight.set)) &&
+                    (sight.kept || kube_object_annotation(sight.neo, MIGRATION_ADOPTS));
     if (r == 0 && !is_begun && !sight.set)
         r = nothing_there(adoption, &sight, err);
     if (r == 0 && !is_begun)

@@ -431,6 +431,85 @@ static void without_a_controller_the_statefulset_keeps_its_pods(void **state)
     assert_pods(stage, before, "StatefulSet");
 }
 
+/* --- other people in the middle of it ------------------------------------------------------------------- */
+
+static bool set_is_gone(const struct stage *stage)
+{
+    CLEANUP_JSON cJSON *set = get(stage, SETS "/db");
+    return set == NULL;
+}
+
+static bool pods_are_the_neosets(const struct stage *stage)
+{
+    CLEANUP_FREE char *pods = pods_text(stage, true);
+    return strstr(pods, "db-0 ") && !strstr(pods, "StatefulSet") && !strstr(pods, "nobody");
+}
+
+/* The NeoSet is there and waits. */
+static void begin(struct stage *stage)
+{
+    end(&stage->controller);
+    wait_for_old_pods();
+    expect(stage, "adopt statefulset/db --yes --timeout 1s", 1, NULL,
+           "neoset-controller has not seen NeoSet db");
+}
+
+static void what_still_names_the_statefulset_that_is_gone_names_it_no_more(void **state)
+{
+    struct stage *stage = *state;
+    CLEANUP_FREE char *before = pods_text(stage, false);
+    begin(stage);
+    CLEANUP_JSON cJSON *set = get(stage, SETS "/db");
+    CLEANUP_JSON cJSON *neoset = get(stage, NEOSETS "/db");
+    write_object(stage, "DELETE", SETS "/db", "{'kind':'DeleteOptions','propagationPolicy':'Orphan'}");
+    wait_until(stage, "the StatefulSet is gone", set_is_gone);
+    start_controller(stage);
+    wait_until(stage, "its pods are the NeoSet's", pods_are_the_neosets);
+    CLEANUP_FREE char *patch = xasprintf(
+        "{'metadata':{'ownerReferences':[{'apiVersion':'apps.neo.io/v1alpha1','kind':'NeoSet','name':'db',"
+        "'uid':'%s','controller':true},{'apiVersion':'apps/"
+        "v1','kind':'StatefulSet','name':'db','uid':'%s'}]}}",
+        json_path_str(neoset, "metadata", "uid", NULL), json_path_str(set, "metadata", "uid", NULL));
+    write_object(stage, "PATCH", PODS "/db-1", patch);
+    expect(stage, ADOPT, 0, "db-1 still named the StatefulSet that is gone", NULL);
+    assert_pods(stage, before, "NeoSet");
+    /* Nobody kept the manifest: somebody else deleted the StatefulSet. */
+    expect(stage, BACK, 2, "", "there is no manifest of a StatefulSet db to go back to");
+}
+
+static void a_statefulset_that_goes_with_its_pods_is_an_alarm(void **state)
+{
+    struct stage *stage = *state;
+    begin(stage);
+    write_object(stage, "PATCH", SETS "/db", "{'metadata':{'finalizers':['a.b/c']}}");
+    write_object(stage, "DELETE", SETS "/db", "{'kind':'DeleteOptions','propagationPolicy':'Background'}");
+    expect(stage, "adopt statefulset/db --yes --timeout 5s", 1, NULL,
+           "ALARM: StatefulSet db is being deleted together");
+}
+
+static void a_statefulset_that_changes_meanwhile_is_followed(void **state)
+{
+    struct stage *stage = *state;
+    begin(stage);
+    write_object(stage, "PATCH", SETS "/db", "{'spec':{'minReadySeconds':1,'revisionHistoryLimit':4}}");
+    start_controller(stage);
+    expect(stage, ADOPT, 0, "NeoSet db follows a change of StatefulSet db", NULL);
+    CLEANUP_JSON cJSON *neoset = get(stage, NEOSETS "/db");
+    assert_int_equal(json_int64_or(json_get(neoset, "spec"), "minReadySeconds", -1), 1);
+    assert_int_equal(json_int64_or(json_get(neoset, "spec"), "revisionHistoryLimit", -1), 4);
+}
+
+static void a_neoset_that_was_there_before_is_not_touched(void **state)
+{
+    struct stage *stage = *state;
+    write_object(
+        stage, "POST", NEOSETS,
+        "{'apiVersion':'apps.neo.io/v1alpha1','kind':'NeoSet','metadata':{'name':'db'},'spec':{'replicas':0,"
+        "'selector':{'matchLabels':{'app':'other'}},'template':{'metadata':{'labels':{'app':'other'}},'spec':"
+        "{'containers':[{'name':'c','image':'i:1'}]}}}}");
+    expect(stage, ADOPT, 2, "", "there is a NeoSet db beside StatefulSet db");
+}
+
 /* --- killed at each edge -------------------------------------------------------------------------------- */
 
 /* "../gcc-crash/neosetctl"; NULL when it was not built. The caller's. */
@@ -516,6 +595,11 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(wrong_words_name_the_right_ones, setup, teardown),
         cmocka_unit_test_setup_teardown(without_a_controller_the_statefulset_keeps_its_pods, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_still_names_the_statefulset_that_is_gone_names_it_no_more, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_statefulset_that_goes_with_its_pods_is_an_alarm, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_statefulset_that_changes_meanwhile_is_followed, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_neoset_that_was_there_before_is_not_touched, setup, teardown),
         cmocka_unit_test_setup_teardown(killed_at_any_edge_it_is_gone_on_with, setup, teardown),
     };
     return cmocka_run_group_tests_name("adopt", tests, NULL, NULL);
