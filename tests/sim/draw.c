@@ -356,12 +356,27 @@ static int draw_undo(struct dice *dice, int set, struct operation *ret)
     return 4;
 }
 
+/* A rollout that a fence holds, and what is below the fence goes or breaks. */
+static int draw_fenced(struct dice *dice, int set, struct operation *ret)
+{
+    int fence = 1 + (int)dice_below(dice, 3);
+    bool bad = dice_one_in(dice, 2);
+    put(&ret[0], bad ? DO_IMAGE : DO_FENCE, set, 5, bad ? 0 : fence, 0, bad ? "db:unready4" : "");
+    put(&ret[1], bad ? DO_FENCE : DO_IMAGE, set, 8, bad ? fence : 0, 0, bad ? "" : "db:v9");
+    put(&ret[2], bad ? DO_IMAGE : DO_DELETE_POD, set, (int)dice_below(dice, 30), 0, 0, bad ? "db:v9" : "");
+    put(&ret[3], dice_one_in(dice, 2) ? DO_DELETE_POD : DO_SCALE, set, (int)dice_below(dice, 20),
+        1 + (int)dice_below(dice, 3), 0, "");
+    return 4;
+}
+
 static int draw_pattern(struct dice *dice, const struct draw *world, struct operation *ret)
 {
     int set = (int)dice_below(dice, (uint32_t)world->set_count);
-    switch (dice_below(dice, 3)) {
+    switch (dice_below(dice, 4)) {
     case 0:
         return draw_deadline(dice, set, ret);
+    case 2:
+        return draw_fenced(dice, set, ret);
     case 1:
         return draw_losses(dice, set, ret);
     default:
@@ -379,7 +394,7 @@ void draw_make(uint64_t seed, struct draw *ret)
     for (int i = 0; i < ret->count;) {
         struct operation pattern[PATTERN_MAX];
         int length = 1;
-        if (dice_one_in(&dice, 10))
+        if (dice_one_in(&dice, 6))
             length = draw_pattern(&dice, ret, pattern);
         else
             draw_operation(&dice, ret, &pattern[0]);
