@@ -578,12 +578,24 @@ void store_take(struct store *store, enum kube_resource resource, const cJSON *o
         take_revision(store, object, mark);
 }
 
+static bool is_known_pod(const struct store *store, const char *namespace, const char *name)
+{
+    size_t length = 0;
+    int ordinal = -1;
+    const struct set_group *group = group_of_prefetch(store, namespace, name);
+    if (group)
+        return prefetch_slot(group, name) != NULL;
+    if (!neoset_split_pod_name(name, &length, &ordinal))
+        return false;
+    CLEANUP_FREE char *set_name = xstrndup(name, length);
+    group = store_find_group(store, namespace, set_name);
+    return group && pod_slot(group, ordinal);
+}
+
 static bool is_known(const struct store *store, enum kube_resource resource, const cJSON *object)
 {
     const char *namespace = kube_object_namespace(object), *name = kube_object_name(object);
     const struct set_group *group = NULL;
-    size_t length = 0;
-    int ordinal = -1;
     switch (resource) {
     case KUBE_NEOSET:
         group = store_find_group(store, namespace, name);
@@ -593,15 +605,7 @@ static bool is_known(const struct store *store, enum kube_resource resource, con
     case KUBE_REVISION:
         return find_revision(store, namespace, name) != NULL;
     case KUBE_POD:
-        if (neoset_split_prefetch_name(name, &length)) {
-            group = group_of_prefetch(store, namespace, name);
-            return group && prefetch_slot(group, name);
-        }
-        if (!neoset_split_pod_name(name, &length, &ordinal))
-            return false;
-        CLEANUP_FREE char *set_name = xstrndup(name, length);
-        group = store_find_group(store, namespace, set_name);
-        return group && pod_slot(group, ordinal);
+        return is_known_pod(store, namespace, name);
     default:
         return false;
     }
