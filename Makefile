@@ -56,7 +56,7 @@ TESTS := $(patsubst %.c,$(BUILD)/%,$(TEST_SOURCES))
 all: $(PROGRAM_FILES) $(BUILD)/replay ## build the programs (default)
 
 .PHONY: tests
-tests: $(TESTS) $(BUILD)/crash-matrix ## build the tests
+tests: $(TESTS) $(BUILD)/crash-matrix $(BUILD)/sim ## build the tests
 
 # Tests name what they share without a folder.
 $(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests/lib
@@ -135,6 +135,17 @@ crash-build:
 	@$(MAKE) --no-print-directory VARIANT=crash build/$(notdir $(CC))-crash/neoset-controller
 nojournal-build:
 	@$(MAKE) --no-print-directory VARIANT=nojournal build/$(notdir $(CC))-nojournal/neoset-controller
+
+# The simulation: fresh seeds for MINUTES, and proof that it finds planted bugs. What breaks is replayed by its seed.
+MINUTES ?= 1
+.PHONY: sim soak planted
+sim: $(BUILD)/sim ## build the simulation (build/gcc/sim --help)
+soak: ## simulate fresh worlds for MINUTES=N, checking the invariants after every event
+	$(call with_deps,build,sim)
+	@$(BUILD)/sim --minutes $(MINUTES) $(SIM_ARGS)
+planted: ## show that the simulation finds each planted bug, and how many runs that took (PLANT=NAME: only this one)
+	$(call with_deps,build,sim VARIANT=planted)
+	@build/$(FLAVOUR)-planted/sim --planted $(if $(PLANT),--plant $(PLANT))
 
 .PHONY: replay
 replay: $(BUILD)/replay ## run the completion rule over the traces of TRACES=DIR (default: those of a real kubelet)

@@ -14,8 +14,8 @@ static uint64_t hash_pod(uint64_t hash, const struct seen_pod *pod, const struct
         (uint8_t)(pod->there | pod->ours << 1 | pod->deleting << 2 | pod->ended << 3 | pod->ready << 4 |
                   pod->serving << 5 | pod->error_now << 6),
         (uint8_t)(pod->gate + 1),
-        (uint8_t)(status && strcmp(pod->revision, status->target) == 0) |
-            (uint8_t)(status && strcmp(pod->revision, status->stable) == 0) << 1,
+        (uint8_t)((status && strcmp(pod->revision, status->target) == 0) |
+                  (status && strcmp(pod->revision, status->stable) == 0) << 1),
         (uint8_t)(pod->observed < pod->generation),
     };
     return hash_bytes(hash, bits, sizeof(bits));

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { RUN_SECONDS_MAX = 120, PLANT_RUNS_MAX = 2000 };
+enum { RUN_SECONDS_MAX = 600, PLANT_RUNS_MAX = 2000 };
 
 struct options {
     uint64_t seed;
