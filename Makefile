@@ -132,7 +132,7 @@ check-now: all tests $(if $(SAN)$(VARIANT),,crash-build)
 
 .PHONY: crash-build nojournal-build
 crash-build:
-	@$(MAKE) --no-print-directory VARIANT=crash build/$(notdir $(CC))-crash/neoset-controller
+	@$(MAKE) --no-print-directory VARIANT=crash build/$(notdir $(CC))-crash/neoset-controller build/$(notdir $(CC))-crash/neosetctl
 nojournal-build:
 	@$(MAKE) --no-print-directory VARIANT=nojournal build/$(notdir $(CC))-nojournal/neoset-controller
 
@@ -171,6 +171,7 @@ demo: ## the main job on the embedded API server, the controller killed in the m
 e2e: ## the same on a real kube-apiserver, controller-manager and etcd (built once, several minutes)
 	$(call with_deps,build,all crash-build)
 	@tests/e2e/run
+	@tests/e2e/adopt
 e2e-node: ## the same on a real kubelet and containerd (root; says so and skips where it may not run)
 	$(call with_deps,build,all)
 	@tests/e2e/run-node
