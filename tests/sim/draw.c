@@ -54,6 +54,7 @@ static const char *draw_budget(struct dice *dice)
 
 static void draw_set(struct dice *dice, struct set_draw *set)
 {
+    static const char *const prefetches[] = {"Never", "Never", "IfPossible", "Required"};
     set->replicas = 1 + (int)dice_below(dice, 5);
     set->start = dice_one_in(dice, 8) ? 3 : 0;
     set->fence = dice_one_in(dice, 6) ? (int)dice_below(dice, 4) : 0;
@@ -66,6 +67,7 @@ static void draw_set(struct dice *dice, struct set_draw *set)
     set->policy = dice_one_in(dice, 2) ? "Parallel" : "OrderedReady";
     set->strategy = dice_one_in(dice, 8) ? "Recreate" : "InPlace";
     set->readiness = dice_one_in(dice, 3) ? "Ready" : "Probe";
+    set->prefetch = prefetches[dice_below(dice, ARRAY_SIZE(prefetches))];
     set->claims = dice_one_in(dice, 3);
     set->probes = !dice_one_in(dice, 4);
     set->startup = dice_one_in(dice, 6);

@@ -62,6 +62,7 @@ struct set_draw {
     const char *policy;
     const char *strategy;
     const char *readiness;
+    const char *prefetch;
     bool claims, probes, startup, init;
 };
 

@@ -89,6 +89,7 @@ static void add_strategy(cJSON *spec, const struct set_draw *set)
     json_add_item(strategy, "maxUnavailable", budget);
     cJSON *in_place = json_add_object(strategy, "inPlaceUpdateStrategy");
     json_add_str(in_place, "readiness", set->readiness);
+    json_add_str(in_place, "prefetch", set->prefetch);
     json_add_int64(in_place, "readinessTimeoutSeconds", set->timeout_s);
     json_add_int64(in_place, "gracePeriodSeconds", set->grace_s);
 }
