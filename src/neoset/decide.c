@@ -144,8 +144,8 @@ static void note_done(struct plan *plan)
 /* At least one pod was done on this target, and every pod at or above the stage is on it and available. */
 static bool may_fall(const struct plan *plan, int stage)
 {
-    if (plan->spec->replicas == 0 || (plan->next.done.count == 0 && !PLANT("stage-falls-over-nothing")))
-        return false;
+    if (plan->spec->replicas == 0 || plan->next.done.count == 0)
+        return PLANT("stage-falls-over-nothing") && plan->spec->replicas > 0;
     for (size_t i = 0; i < plan->slot_count; i++) {
         const struct slot *slot = &plan->slots[i];
         if (slot->in_range && slot->index >= stage && !(slot->available && is_on(slot, plan->next.target)) &&
