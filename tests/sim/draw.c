@@ -371,16 +371,29 @@ static int draw_fenced(struct dice *dice, int set, struct operation *ret)
     return 4;
 }
 
+/* A pause in the moment between a drain and its patch, or while a pod is made; and then a long time. */
+static int draw_held(struct dice *dice, int set, struct operation *ret)
+{
+    put(&ret[0], DO_GRACE, set, 1, 3, 0, "");
+    put(&ret[1], DO_IMAGE, set, 2, 0, 0, "db:v10");
+    put(&ret[2], DO_PAUSE, set, 1 + (int)dice_below(dice, 2), 1, 0, "");
+    put(&ret[3], DO_DELETE_POD, set, 1, (int)dice_below(dice, 3), 0, "");
+    put(&ret[4], DO_PAUSE, set, 260, 0, 0, "");
+    return 5;
+}
+
 static int draw_pattern(struct dice *dice, const struct draw *world, struct operation *ret)
 {
     int set = (int)dice_below(dice, (uint32_t)world->set_count);
-    switch (dice_below(dice, 4)) {
+    switch (dice_below(dice, 5)) {
     case 0:
         return draw_deadline(dice, set, ret);
     case 2:
         return draw_fenced(dice, set, ret);
     case 1:
         return draw_losses(dice, set, ret);
+    case 3:
+        return draw_held(dice, set, ret);
     default:
         return draw_undo(dice, set, ret);
     }

@@ -129,7 +129,7 @@ static void note_times(struct judge *judge, struct seen_pod *pod, const struct s
         pod->unready_since_us = now_us;
     if (pod->error_now || before->error_now)
         pod->error_us = now_us;
-    if (pod->gate != -1)
+    if (pod->gate == 1)
         pod->gate_false_since_us = NEVER_US;
     else if (pod->gate_false_since_us == NEVER_US)
         pod->gate_false_since_us = now_us;

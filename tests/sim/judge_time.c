@@ -71,18 +71,31 @@ static bool is_owed(const struct judge *judge, int64_t since_us, int64_t within_
            judge->blind_until_us < now_us && !judge->fault_pending;
 }
 
+/* All its containers run, and have run since they were started first. */
+static bool has_run(const struct judge *judge, const struct seen_pod *pod)
+{
+    struct kubelet_truth truths[TRUTHS_MAX];
+    size_t count = kubelet_see_truth(sim_server_kubelet(judge->world->server), pod->uid, truths, TRUTHS_MAX);
+    for (size_t i = 0; i < count; i++)
+        if (!truths[i].running || truths[i].restarts > 0)
+            return false;
+    return count > 0 && judge_now_us(judge) - pod->created_us > 2 * OWED_WITHIN_US;
+}
+
 static void look_at_gate(struct judge *judge, const struct seen_set *set, const struct seen_pod *pod)
 {
     const struct seen_spec *spec = seen_spec_now(set);
-    if (!pod->there || !pod->ours || pod->deleting || pod->ended || !pod->has_gate || pod->gate != -1)
+    if (!pod->there || !pod->ours || pod->deleting || pod->ended || !pod->has_gate || pod->gate == 1)
         return;
     if (pod->is_old && pod->unfinished)
         return; /* only its containers say what such a kubelet has seen */
+    if (pod->gate == 0 && !has_run(judge, pod))
+        return;
     int64_t since_us = MAX(pod->gate_false_since_us, pod->seen_since_us);
     since_us = pod->seen_since_us == NEVER_US ? NEVER_US : MAX(since_us, spec->at_us);
     if (is_owed(judge, since_us, OWED_WITHIN_US))
         judge_break(judge, 12,
-                    "the gate of %s is closed for %lld s, its kubelet has seen everything for %lld s, and "
+                    "the gate of %s is not open for %lld s, its kubelet has seen everything for %lld s, and "
                     "nobody opens it",
                     pod->name, (long long)((judge_now_us(judge) - pod->gate_false_since_us) / US_PER_S),
                     (long long)((judge_now_us(judge) - pod->seen_since_us) / US_PER_S));
