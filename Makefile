@@ -180,6 +180,10 @@ e2e-node: ## the same on a real kubelet and containerd (root; says so and skips 
 bench: ## measure and print the figures as a table (SMOKE=1: small sizes, to see that it runs)
 	$(call with_deps,build,all tests benches nojournal-build)
 	@SMOKE=$(SMOKE) tests/bench/run --build $(BUILD)
+.PHONY: bench-real
+bench-real: ## the cost of a pod on a real control plane, beside kube-controller-manager's (SETS=200 REPLICAS=5)
+	$(call with_deps,build,all benches)
+	@NEOSET_BUILD=$(BUILD) SMOKE=$(SMOKE) tests/bench/real
 
 BENCH_SOURCES := $(wildcard tests/bench/*.c)
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(BENCH_SOURCES))

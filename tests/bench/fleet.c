@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The user of the benches: makes many NeoSets at once, changes all their images at once, and waits until
- * every one of them says that it is done. Prints the seconds that took, and the CPU seconds that the
- * processes given by id spent meanwhile. */
+ * The user of the benches: makes many NeoSets (or, for comparison, StatefulSets) at once, changes all their
+ * images at once, and waits until every one of them says that it is done. Prints the seconds that took, and
+ * the CPU seconds that the processes given by id spent meanwhile. */
 #include "base/time_text.h"
 #include "kube/object.h"
 #include "kube/watch.h"
@@ -23,6 +23,7 @@ struct fleet {
     struct kube_watch *watch;
     struct env_timer *patience;
     enum goal goal;
+    enum kube_resource resource;
     const char *prefix;
     const char *image;
     int sets;
@@ -62,14 +63,17 @@ _Noreturn static void fail(const char *what)
 
 static char *set_text(const struct fleet *fleet, int number)
 {
+    CLEANUP_FREE char *version = kube_resource_api_version(fleet->resource);
+    bool is_neoset = fleet->resource == KUBE_NEOSET;
     return xasprintf(
-        "{\"apiVersion\":\"apps.neo.io/v1alpha1\",\"kind\":\"NeoSet\",\"metadata\":{\"name\":\"%s-%d\"},"
+        "{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"metadata\":{\"name\":\"%s-%d\"},"
         "\"spec\":{\"replicas\":%d,\"serviceName\":\"%s\",\"podManagementPolicy\":\"Parallel\","
         "\"selector\":{\"matchLabels\":{\"app\":\"%s-%d\"}},\"template\":{\"metadata\":{\"labels\":{\"app\":"
         "\"%s-%d\"}},\"spec\":{\"containers\":[{\"name\":\"db\",\"image\":\"%s\",\"ports\":[{"
-        "\"containerPort\":3306}]}]}},\"updateStrategy\":{\"maxUnavailable\":2}}}",
-        fleet->prefix, number, fleet->replicas, fleet->prefix, fleet->prefix, number, fleet->prefix, number,
-        fleet->image);
+        "\"containerPort\":3306}]}]}},\"updateStrategy\":%s}}",
+        version, kube_resource_info(fleet->resource)->kind, fleet->prefix, number, fleet->replicas,
+        fleet->prefix, fleet->prefix, number, fleet->prefix, number, fleet->image,
+        is_neoset ? "{\"maxUnavailable\":2}" : "{\"type\":\"RollingUpdate\"}");
 }
 
 static char *patch_text(const struct fleet *fleet)
@@ -97,7 +101,7 @@ static void send_one(struct fleet *fleet)
     const bool creates = fleet->goal == GOAL_CREATED;
     const int number = fleet->sent++;
     CLEANUP_FREE char *name = xasprintf("%s-%d", fleet->prefix, number);
-    CLEANUP_FREE char *path = kube_path(KUBE_NEOSET, "default", creates ? NULL : name, NULL);
+    CLEANUP_FREE char *path = kube_path(fleet->resource, "default", creates ? NULL : name, NULL);
     CLEANUP_FREE char *body = creates ? set_text(fleet, number) : patch_text(fleet);
     const struct http_header type = {"Content-Type",
                                      creates ? "application/json" : "application/json-patch+json"};
@@ -124,6 +128,12 @@ static void send_more(struct fleet *fleet)
 
 /* --- what the sets say --------------------------------------------------------------------------------- */
 
+static bool has_image(const cJSON *set, const char *image)
+{
+    const cJSON *containers = json_path(set, "spec", "template", "spec", "containers", NULL);
+    return containers && str_equal(json_str(containers->child, "image"), image);
+}
+
 static bool is_reached(const struct fleet *fleet, const cJSON *set)
 {
     const cJSON *status = json_get(set, "status");
@@ -131,6 +141,11 @@ static bool is_reached(const struct fleet *fleet, const cJSON *set)
     if (json_int64_or(status, "observedGeneration", 0) != kube_object_generation(set) ||
         json_int64_or(status, "readyReplicas", 0) != fleet->replicas)
         return false;
+    if (fleet->resource == KUBE_STATEFULSET)
+        return fleet->goal == GOAL_CREATED ||
+               (has_image(set, fleet->image) &&
+                json_int64_or(status, "updatedReplicas", 0) == fleet->replicas &&
+                str_equal(json_str(status, "currentRevision"), json_str(status, "updateRevision")));
     if (fleet->goal == GOAL_CREATED)
         return str_equal(phase, "Idle") || str_equal(phase, "Completed");
     return str_equal(phase, "Completed") && str_equal(json_str(status, "currentImage"), fleet->image);
@@ -209,7 +224,7 @@ static void run(struct fleet *fleet)
         .list_begin = on_list_begin, .list_end = on_list_end, .object = on_object, .deleted = on_deleted};
     fleet->is_done = xcalloc((size_t)fleet->sets, sizeof(bool));
     fleet->patience = env_timer_start(fleet->env, WAIT_US, out_of_patience, fleet);
-    fleet->watch = kube_watch_start(fleet->client, &(struct kube_watch_spec){.resource = KUBE_NEOSET},
+    fleet->watch = kube_watch_start(fleet->client, &(struct kube_watch_spec){.resource = fleet->resource},
                                     &callbacks, fleet);
     env_run(fleet->env);
     kube_watch_stop(fleet->watch);
@@ -224,6 +239,7 @@ static int usage(void)
         stderr,
         "usage: fleet KUBECONFIG create PREFIX SETS REPLICAS IMAGE [PID]...     Parallel, without claims\n"
         "       fleet KUBECONFIG roll PREFIX SETS REPLICAS IMAGE [PID]...\n"
+        "       create-statefulsets, roll-statefulsets: the same with StatefulSets\n"
         "prints: seconds, and the CPU seconds of each PID meanwhile\n");
     return EXIT_USAGE;
 }
@@ -237,10 +253,21 @@ int main(int count, char **arguments)
                           .sets = (int)strtol(arguments[4], NULL, 10),
                           .replicas = (int)strtol(arguments[5], NULL, 10),
                           .image = arguments[6]};
-    if (strcmp(arguments[2], "roll") == 0)
-        fleet.goal = GOAL_ROLLED;
-    else if (strcmp(arguments[2], "create") != 0)
+    static const struct {
+        const char *word;
+        enum goal goal;
+        enum kube_resource resource;
+    } words[] = {{"create", GOAL_CREATED, KUBE_NEOSET},
+                 {"roll", GOAL_ROLLED, KUBE_NEOSET},
+                 {"create-statefulsets", GOAL_CREATED, KUBE_STATEFULSET},
+                 {"roll-statefulsets", GOAL_ROLLED, KUBE_STATEFULSET}};
+    size_t word = 0;
+    while (word < ARRAY_SIZE(words) && strcmp(arguments[2], words[word].word) != 0)
+        word++;
+    if (word == ARRAY_SIZE(words))
         return usage();
+    fleet.goal = words[word].goal;
+    fleet.resource = words[word].resource;
     if (fleet.sets < 1 || fleet.replicas < 1)
         return usage();
     double cpu_s[PIDS_MAX];
