@@ -205,15 +205,6 @@ static void group_changed(void *context, struct set_group *group)
         loop_wake(controller->loop, group->key);
 }
 
-static void group_dropped(void *context, struct set_group *group)
-{
-    struct controller *controller = context;
-    turn_free(group->turn);
-    group->turn = NULL;
-    if (controller->loop)
-        loop_forget(controller->loop, group->key);
-}
-
 static void refresh_free(struct refresh *refresh)
 {
     struct controller *controller = refresh->controller;
@@ -225,6 +216,25 @@ static void refresh_free(struct refresh *refresh)
     free(refresh->name);
     free(refresh->group_key);
     free(refresh);
+}
+
+void controller_forget_refreshes(struct controller *controller, const struct set_group *group)
+{
+    struct refresh *refresh = NULL, *next = NULL;
+    DL_FOREACH_SAFE (controller->refreshes, refresh, next) {
+        if (str_equal(refresh->group_key, group->key))
+            refresh_free(refresh);
+    }
+}
+
+static void group_dropped(void *context, struct set_group *group)
+{
+    struct controller *controller = context;
+    controller_forget_refreshes(controller, group);
+    turn_free(group->turn);
+    group->turn = NULL;
+    if (controller->loop)
+        loop_forget(controller->loop, group->key);
 }
 
 static void refresh_now(void *context);
@@ -242,6 +252,14 @@ static void note_reading(struct refresh *refresh, struct set_group *group, const
     neoset_note_lookup(group->memory, refresh->name, state, env_boot_us(refresh->controller->env));
 }
 
+/* Its set stands still until it can be read. */
+static void report_unread(struct refresh *refresh, const struct kube_answer *answer)
+{
+    CLEANUP_FREE char *object = kube_object_ref_text(refresh->resource, refresh->namespace, refresh->name);
+    CLEANUP_FREE char *sentence = kube_answer_sentence(answer, "cannot read it, and its set waits for that");
+    controller_report(refresh->controller, REPORT_WARNING, object, "%s", sentence);
+}
+
 static void refresh_done(void *context, const struct kube_answer *answer)
 {
     struct refresh *refresh = context;
@@ -253,6 +271,8 @@ static void refresh_done(void *context, const struct kube_answer *answer)
     } else if (answer->http == 404 && str_equal(answer->reason, "NotFound")) {
         store_drop_name(controller->store, refresh->resource, refresh->namespace, refresh->name);
     } else {
+        if (answer->outcome == KUBE_REFUSED && refresh->attempt == 0)
+            report_unread(refresh, answer);
         refresh->timer = env_timer_start(
             env, kube_backoff_us(env, refresh->attempt++, answer->retry_after_us), refresh_now, refresh);
         return;

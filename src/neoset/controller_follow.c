@@ -88,7 +88,7 @@ static void status_answered(void *context, const struct kube_answer *answer)
             /* The set moved on; what is described anew has its new version. */
             str_replace(&turn->status_sent, NULL);
             turn->status_not_before_boot_us = now_us + STATUS_CONFLICT_US;
-        } else if (answer->outcome != KUBE_NOT_SENT || controller->leads) {
+        } else {
             if (answer->outcome == KUBE_REFUSED && answer->http != 404)
                 report_refusal(controller, group, "cannot write the status", answer);
             str_replace(&turn->status_sent, NULL);
@@ -450,6 +450,7 @@ void follow_set_gone(struct controller *controller, struct set_group *group)
     done_search(&search);
     if (!is_over)
         return;
+    controller_forget_refreshes(controller, group);
     turn_free(turn);
     group->turn = NULL;
     store_drop_if_empty(controller->store, group);

@@ -130,6 +130,8 @@ void controller_take_answer(struct controller *controller, enum kube_resource re
 /* Reads an object whose answer did not bring it, then wakes the group. */
 void controller_refresh(struct controller *controller, enum kube_resource resource, const char *namespace,
                         const char *name, struct set_group *group);
+/* Nobody waits for these answers any more: the group's turn is over. */
+void controller_forget_refreshes(struct controller *controller, const struct set_group *group);
 void controller_check_once(struct controller *controller);
 struct turn *controller_turn_of(struct set_group *group);
 

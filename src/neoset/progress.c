@@ -94,7 +94,8 @@ static bool is_expired(struct plan *plan, const struct slot *slot)
         return false;
     if (view.expired)
         return !is_nearly_done(slot);
-    if (!view.held)
+    /* A hold that only a missing view or an ended run had set is let go after this turn. */
+    if (!view.held || !plan->spec->pause)
         plan_wake(plan, plan->at->boot_us + MAX(budget - view.spent_us, EXPIRY_AGAIN_US));
     return false;
 }

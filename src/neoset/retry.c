@@ -99,8 +99,8 @@ void plan_retry(struct plan *plan, const struct slot *slot, const char *failed_t
         return;
     }
     plan_say(plan, SAY_FAILED,
-             "%s. It is made anew %s%lld s (try %d of %d); no other pod is updated meanwhile.", failed_text,
-             "after ", (long long)(backoff_us(used) / US_PER_S), used + 1, RETRIES_MAX);
+             "%s. It is made anew after %lld s (try %d of %d); no other pod is updated meanwhile.",
+             failed_text, (long long)(backoff_us(used) / US_PER_S), used + 1, RETRIES_MAX);
     struct neoset_wait_view view;
     if (!find_wait(plan, wait_retry, name, backoff_us(used), &view)) {
         plan_want_wait(plan, wait_retry, name, backoff_us(used), "before it is made anew");

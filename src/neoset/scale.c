@@ -24,7 +24,8 @@ static bool is_its_turn(struct plan *plan, const struct slot *victim)
                      slot->pod->name);
             return false;
         }
-        if (slot < victim && !slot->available && (slot->in_range || slot->ours)) {
+        /* Those that are to go themselves do not count: two broken ones would wait for each other. */
+        if (slot < victim && !slot->available && slot->in_range) {
             CLEANUP_FREE char *name = slot_name(plan, slot);
             plan_say(plan, SAY_CREATING, "%s is scaled away once %s is available.", victim->pod->name, name);
             return false;

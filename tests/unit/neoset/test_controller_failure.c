@@ -230,6 +230,43 @@ static void a_pending_pod_of_a_template_that_was_given_up_is_replaced_at_once(vo
     assert_history_agrees(scene);
 }
 
+/* Killed twice while it waits: the third run still knows when its time is over, though nothing happens. */
+static void a_deadline_is_kept_by_runs_in_which_nothing_happens(void **state)
+{
+    struct scene *scene = *state;
+    run_and_break(scene, "mysql:none1");
+    pass(scene, 10 * US_PER_S);
+    for (int i = 0; i < 2; i++) {
+        kill_program(&scene->program);
+        pass(scene, 5 * US_PER_S);
+        start(scene);
+        pass(scene, 5 * US_PER_S);
+    }
+    pass(scene, 70 * US_PER_S);
+    CLEANUP_FREE char *phase = status_text(scene, "phase");
+    assert_string_equal(phase, "Failed");
+}
+
+/* Both are outside of the range, and neither will ever be available. */
+static void broken_pods_that_are_scaled_away_do_not_wait_for_each_other(void **state)
+{
+    struct scene *scene = *state;
+    create_set(scene, 1, 1, "mysql:8.0");
+    patch_set(scene, "{\"spec\":{\"podManagementPolicy\":\"OrderedReady\"}}");
+    start(scene);
+    wait_for(scene, "Idle", "mysql:8.0", 1, 60 * US_PER_S);
+    patch_set(scene, "{\"spec\":{\"podManagementPolicy\":\"Parallel\"}}");
+    patch_set(scene, "{\"spec\":{\"replicas\":3}}");
+    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    behave(scene, PODS_PATH "/mysql-1", "never-ready");
+    behave(scene, PODS_PATH "/mysql-2", "never-ready");
+    pass(scene, 10 * US_PER_S);
+    patch_set(scene, "{\"spec\":{\"podManagementPolicy\":\"OrderedReady\",\"replicas\":1}}");
+    wait_for(scene, "Idle", "mysql:8.0", 1, 120 * US_PER_S);
+    pass(scene, US_PER_S);
+    assert_nothing_is_open(scene);
+}
+
 int main(void)
 {
     use_memory_for_journals();
@@ -241,6 +278,8 @@ int main(void)
         scene_test(without_a_watch_the_deadline_stands_still),
         scene_test(more_time_is_granted_to_a_pod_that_already_waits),
         scene_test(a_crash_loop_is_told_in_words_and_a_way_back_heals_it),
+        scene_test(a_deadline_is_kept_by_runs_in_which_nothing_happens),
+        scene_test(broken_pods_that_are_scaled_away_do_not_wait_for_each_other),
         scene_test(a_pending_pod_of_a_template_that_was_given_up_is_replaced_at_once),
         scene_test(a_pod_that_comes_up_after_all_clears_it),
     };
