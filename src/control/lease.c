@@ -169,7 +169,11 @@ static void taken(void *context, const struct kube_answer *answer)
     lease->writing = false;
     if (leave_after_write(lease, answer))
         return;
-    ENSURE(lease->state == TAKING);
+    if (lease->state != TAKING) {
+        /* Let go and resumed meanwhile: who holds it now is to be read. */
+        schedule(lease, 0, look);
+        return;
+    }
     if (answer->outcome == KUBE_OK && cJSON_IsObject(answer->body)) {
         enum journal_head_verdict head =
             lease->head ? journal_check_head(lease->options.journal, lease->head) : JOURNAL_HEAD_GOES_ON;
@@ -406,6 +410,8 @@ static void released(void *context, const struct kube_answer *answer)
     lease->writing = false;
     if (answer->outcome == KUBE_OK && cJSON_IsObject(answer->body))
         take_object(lease, answer->body);
+    if (lease->state == LOOKING)
+        schedule(lease, 0, look); /* resumed meanwhile */
     if (lease->state != GIVING_BACK)
         return;
     env_timer_cancel(lease->options.env, &lease->deadline);

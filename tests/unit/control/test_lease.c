@@ -23,6 +23,7 @@ struct world {
     cJSON *object; /* NULL: there is none */
     int version;
     bool down;              /* the server never answers */
+    bool writes_hang;       /* nor does it to writes */
     const char *write_page; /* what something else answers 200 with, in the server's place, to writes */
     const char *read_page;  /* to reads */
     int reads, writes;
@@ -103,7 +104,7 @@ static void take_write(struct world *world, struct env_sim_call *call)
 static void arrive(void *context, struct env_sim_call *call)
 {
     struct world *world = context;
-    if (world->down) {
+    if (world->down || (world->writes_hang && strcmp(call->method, "GET") != 0)) {
         env_sim_http_freeze(call);
     } else if (strcmp(call->method, "GET") == 0 ? world->read_page : world->write_page) {
         answer_page(call, strcmp(call->method, "GET") == 0 ? world->read_page : world->write_page);
@@ -493,6 +494,28 @@ static void a_stuck_disk_lets_it_go_until_the_disk_is_well(void **state)
     assert_true(lease_is_ours(world->lease));
 }
 
+/* The disk is well again before the Lease's last write is answered, whichever that was. */
+static void let_go_and_resumed_while_a_write_hangs_it_leads_again(void **state)
+{
+    struct world *world = *state;
+    world->writes_hang = true;
+    start(world);
+    pass(world, US_PER_S); /* the taking hangs */
+    lease_let_go(world->lease, "the disk is stuck");
+    lease_resume(world->lease);
+    world->writes_hang = false;
+    pass(world, 60 * US_PER_S);
+    assert_int_equal(world->gained, 1);
+    world->writes_hang = true; /* the release hangs */
+    lease_let_go(world->lease, "the disk is stuck");
+    pass(world, 500 * US_PER_MS);
+    lease_resume(world->lease);
+    world->writes_hang = false;
+    pass(world, 60 * US_PER_S);
+    assert_int_equal(world->gained, 2);
+    assert_true(lease_is_ours(world->lease));
+}
+
 static void the_head_of_the_journal_is_judged_before_it_is_replaced(void **state)
 {
     struct world *world = *state;
@@ -555,6 +578,7 @@ int main(void)
         lease_test(it_is_given_back_on_the_way_out),
         lease_test(giving_back_does_not_wait_for_a_dead_server),
         lease_test(a_stuck_disk_lets_it_go_until_the_disk_is_well),
+        lease_test(let_go_and_resumed_while_a_write_hangs_it_leads_again),
         lease_test(the_head_of_the_journal_is_judged_before_it_is_replaced),
     };
     return cmocka_run_group_tests_name("lease", tests, NULL, NULL);
