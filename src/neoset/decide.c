@@ -296,7 +296,8 @@ static const char *first_difference(const struct neoset_deciding *now, const str
 /* The step was applied, and what it wrote is not there. */
 static void tell_not_kept(struct plan *plan, const struct step_request *request)
 {
-    const struct refusal *refusal = neoset_memory_refusal(plan->at->memory, request->resource, request->name);
+    const struct refusal *refusal =
+        neoset_memory_refusal(plan->at->memory, request->resource, request->name, STEP_ADVANCE);
     if (!refusal || !str_equal(refusal->reason, REFUSAL_NOT_KEPT) ||
         !str_equal(refusal->fingerprint, request->fingerprint))
         return;

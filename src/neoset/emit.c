@@ -58,8 +58,9 @@ struct step_request *plan_request(const struct plan *plan, enum step_kind kind, 
 /* The server refused this very write not long ago. */
 static bool is_refused_for_now(struct plan *plan, const struct step_request *request)
 {
-    const struct refusal *refusal = neoset_memory_refusal(plan->at->memory, request->resource, request->name);
-    if (!refusal || refusal->kind != request->kind || !str_equal(refusal->fingerprint, request->fingerprint))
+    const struct refusal *refusal =
+        neoset_memory_refusal(plan->at->memory, request->resource, request->name, request->kind);
+    if (!refusal || !str_equal(refusal->fingerprint, request->fingerprint))
         return false;
     bool not_kept = str_equal(refusal->reason, REFUSAL_NOT_KEPT);
     plan_say(plan, SAY_REFUSED,
@@ -70,6 +71,22 @@ static bool is_refused_for_now(struct plan *plan, const struct step_request *req
     if (refusal->again_boot_us <= plan->at->boot_us)
         return false;
     plan_wake(plan, refusal->again_boot_us);
+    return true;
+}
+
+/* Whatever the reason: nothing is written at the speed of the network. */
+static bool is_flooded(struct plan *plan, const struct step_request *request)
+{
+    int64_t until_us = 0;
+    if (!neoset_memory_is_flooded(plan->at->memory, request->resource, request->name, plan->at->boot_us,
+                                  &until_us))
+        return false;
+    plan_say(plan, SAY_REFUSED,
+             "too many writes to %s %s came to nothing within a minute; the next one (%s) waits. Somebody "
+             "changes it "
+             "back, or the API server answers otherwise than it does: kubectl describe it.",
+             kube_resource_info(request->resource)->kind, request->name, step_kind_info(request->kind)->text);
+    plan_wake(plan, until_us);
     return true;
 }
 
@@ -92,8 +109,9 @@ int plan_emit(struct plan *plan, struct step_request *request)
     bool precondition = request->uid && request->version && *request->uid && *request->version;
     bool create =
         step_kind_info(request->kind)->method[0] == 'P' && step_kind_info(request->kind)->method[1] == 'O';
-    if ((is_open && !open.in_doubt) || is_refused_for_now(plan, request) || !(create || precondition) ||
-        plan->out->step_count == STEPS_MAX || is_written_already(plan, request)) {
+    if ((is_open && !open.in_doubt) || is_refused_for_now(plan, request) || is_flooded(plan, request) ||
+        !(create || precondition) || plan->out->step_count == STEPS_MAX ||
+        is_written_already(plan, request)) {
         step_request_free(request);
         return -1;
     }

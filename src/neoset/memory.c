@@ -7,24 +7,13 @@
 
 #include <utlist.h>
 
-#define REFUSED_FIRST_US (5 * US_PER_S)
-#define REFUSED_MOST_US (300 * US_PER_S)
+#define PROBE_FIRST_US (5 * US_PER_S)
+#define PROBE_MOST_US (300 * US_PER_S)
 #define REPAIR_FIRST_US (10 * US_PER_S)
 #define REPAIR_MOST_US (300 * US_PER_S)
 /* A pod that lived this long had a good life: the next failure starts the back-off again. */
 #define REPAIR_FORGET_US (600 * US_PER_S)
-enum { REFUSALS_MAX = 256, APPLIED_MAX = 64, LOOKUPS_MAX = 16, PREFETCHES_MAX = 512 };
-/* The same step again so much later has a reason of its own: somebody undid it. */
-#define APPLIED_FORGET_S 60
-
-/* What was applied last to an object that is no pod. */
-struct applied {
-    struct applied *next;
-    char *name;
-    enum kube_resource resource;
-    uint32_t what;
-    uint32_t boot_s;
-};
+enum { LOOKUPS_MAX = 16, REPAIRS_MAX = 256, PREFETCHES_MAX = 512 };
 
 struct lookup {
     struct lookup *next;
@@ -46,14 +35,12 @@ struct neoset_memory {
     struct pod_observation *pods; /* sorted by ordinal */
     size_t pod_count;
     size_t pod_room;
-    struct refusal *refusals;
-    size_t refusal_count;
-    struct applied *applied;
-    size_t applied_count;
+    struct refusals *refusals;
     struct lookup *lookups;
     size_t lookup_count;
     int64_t retention_generation;
-    struct repair *repairs;
+    struct repair *repairs; /* the oldest first */
+    size_t repair_count;
     struct prefetch_observation *prefetches; /* the oldest first */
     size_t prefetch_count;
     char *probe_revision;
@@ -65,13 +52,9 @@ struct neoset_memory {
 
 struct neoset_memory *neoset_memory_make(void)
 {
-    return xcalloc(1, sizeof(struct neoset_memory));
-}
-
-static void free_applied(struct applied *applied)
-{
-    free(applied->name);
-    free(applied);
+    struct neoset_memory *memory = xcalloc(1, sizeof(*memory));
+    memory->refusals = refusals_make();
+    return memory;
 }
 
 static void free_lookup(struct lookup *lookup)
@@ -87,15 +70,6 @@ static void free_prefetch(struct prefetch_observation *prefetch)
     free(prefetch);
 }
 
-static void free_refusal(struct refusal *refusal)
-{
-    free(refusal->name);
-    free(refusal->fingerprint);
-    free(refusal->words);
-    free(refusal->reason);
-    free(refusal);
-}
-
 void neoset_memory_free(struct neoset_memory *memory)
 {
     if (!memory)
@@ -103,12 +77,7 @@ void neoset_memory_free(struct neoset_memory *memory)
     for (size_t i = 0; i < memory->pod_count; i++)
         free(memory->pods[i].containers);
     free(memory->pods);
-    struct refusal *refusal = NULL, *next_refusal = NULL;
-    LL_FOREACH_SAFE (memory->refusals, refusal, next_refusal)
-        free_refusal(refusal);
-    struct applied *applied = NULL, *next_applied = NULL;
-    LL_FOREACH_SAFE (memory->applied, applied, next_applied)
-        free_applied(applied);
+    refusals_free(memory->refusals);
     struct lookup *lookup = NULL, *next_lookup = NULL;
     LL_FOREACH_SAFE (memory->lookups, lookup, next_lookup)
         free_lookup(lookup);
@@ -121,15 +90,6 @@ void neoset_memory_free(struct neoset_memory *memory)
     free(memory->probe_revision);
     free(memory->probe_words);
     free(memory);
-}
-
-/* base doubled count - 1 times, at most most. */
-static int64_t backoff_us(int64_t base, int64_t most, int count)
-{
-    int64_t wait = base;
-    for (int i = 1; i < count && wait < most; i++)
-        wait *= 2;
-    return MIN(wait, most);
 }
 
 /* --- pods ----------------------------------------------------------------------------------------------- */
@@ -220,7 +180,7 @@ static void start_pod(struct pod_observation *seen, const struct pod_fact *pod, 
     seen->gate_false_boot_us = pod->gate == IS_FALSE ? gate_since : NEOSET_NEVER;
     seen->drained_boot_us = !ready && pod->gate == IS_FALSE ? MAX(ready_since, gate_since) : NEOSET_NEVER;
     seen->probes_boot_us = !pod_fact_probes_ready(pod) ? NEOSET_NEVER : ready ? ready_since : boot_us;
-    seen->applied = 0;
+    seen->writes = (struct write_history){0};
     seen->proven_step = 0;
     seen->proven_boot_us = NEOSET_NEVER;
     free(seen->containers);
@@ -351,138 +311,30 @@ void neoset_observe_prefetch(struct neoset_memory *memory, const struct pod_fact
 
 /* --- refusals ------------------------------------------------------------------------------------------- */
 
-static struct refusal *find_refusal(const struct neoset_memory *memory, enum kube_resource resource,
-                                    const char *name)
+/* Kept with the pod's observation; NULL: it is no pod of the set that we know. */
+static struct write_history *history_of(const struct neoset_memory *memory, enum kube_resource resource,
+                                        const char *name)
 {
-    struct refusal *refusal = NULL;
-    LL_FOREACH (memory->refusals, refusal) {
-        if (refusal->resource == resource && str_equal(refusal->name, name))
-            return refusal;
-    }
-    return NULL;
+    size_t length = 0;
+    int ordinal = 0;
+    if (resource != KUBE_POD || !neoset_split_pod_name(name, &length, &ordinal))
+        return NULL;
+    size_t at = find_pod(memory, ordinal);
+    bool known = at < memory->pod_count && memory->pods[at].ordinal == ordinal;
+    return known ? &memory->pods[at].writes : NULL;
 }
 
 const struct refusal *neoset_memory_refusal(const struct neoset_memory *memory, enum kube_resource resource,
-                                            const char *name)
+                                            const char *name, enum step_kind kind)
 {
-    return find_refusal(memory, resource, name);
+    return refusals_find(memory->refusals, resource, name, kind);
 }
 
-const struct refusal *neoset_memory_refusals(const struct neoset_memory *memory)
+bool neoset_memory_is_flooded(const struct neoset_memory *memory, enum kube_resource resource,
+                              const char *name, int64_t boot_us, int64_t *ret_until_boot_us)
 {
-    return memory->refusals;
-}
-
-static void drop_refusal(struct neoset_memory *memory, struct refusal *refusal)
-{
-    LL_DELETE(memory->refusals, refusal);
-    memory->refusal_count--;
-    free_refusal(refusal);
-}
-
-static struct refusal *add_refusal(struct neoset_memory *memory, enum kube_resource resource,
-                                   const char *name)
-{
-    if (memory->refusal_count == REFUSALS_MAX)
-        drop_refusal(memory, memory->refusals); /* the oldest */
-    struct refusal *refusal = xcalloc(1, sizeof(*refusal));
-    refusal->name = xstrdup(name);
-    refusal->resource = resource;
-    LL_APPEND(memory->refusals, refusal);
-    memory->refusal_count++;
-    return refusal;
-}
-
-static struct refusal *note_refusal(struct neoset_memory *memory, const struct step_outcome *outcome,
-                                    int64_t boot_us)
-{
-    struct refusal *refusal = find_refusal(memory, outcome->target.resource, outcome->target.name);
-    if (!refusal)
-        refusal = add_refusal(memory, outcome->target.resource, outcome->target.name);
-    if (!str_equal(refusal->fingerprint, outcome->fingerprint))
-        refusal->count = 0;
-    refusal->kind = outcome->step_kind;
-    /* What a reading found out has no answer of its own: the name of a create is taken, or somebody was
-     * faster. */
-    refusal->http = outcome->kind == JOURNAL_OVERTAKEN || outcome->http == 0 ? 409 : outcome->http;
-    str_replace(&refusal->fingerprint, outcome->fingerprint);
-    str_replace(&refusal->words, outcome->summary ? outcome->summary : "");
-    str_replace(&refusal->reason, outcome->reason ? outcome->reason : "");
-    refusal->count++;
-    refusal->again_boot_us = boot_us + backoff_us(REFUSED_FIRST_US, REFUSED_MOST_US, refusal->count);
-    return refusal;
-}
-
-/* --- taken, and not kept -------------------------------------------------------------------------------- */
-
-static struct applied *need_applied(struct neoset_memory *memory, const struct kube_ref *target)
-{
-    struct applied *applied = NULL;
-    LL_FOREACH (memory->applied, applied) {
-        if (applied->resource == target->resource && strcmp(applied->name, target->name) == 0)
-            return applied;
-    }
-    if (memory->applied_count == APPLIED_MAX) {
-        applied = memory->applied; /* the oldest */
-        LL_DELETE(memory->applied, applied);
-        free_applied(applied);
-        memory->applied_count--;
-    }
-    applied = xcalloc(1, sizeof(*applied));
-    applied->name = xstrdup(target->name);
-    applied->resource = target->resource;
-    LL_APPEND(memory->applied, applied);
-    memory->applied_count++;
-    return applied;
-}
-
-static uint32_t hash_of_step(const struct step_outcome *outcome)
-{
-    CLEANUP_FREE char *text =
-        xasprintf("%d %s", (int)outcome->step_kind, outcome->fingerprint ? outcome->fingerprint : "");
-    uint64_t hash = text_hash64(text);
-    uint32_t folded = (uint32_t)(hash ^ hash >> 32);
-    return folded ? folded : 1;
-}
-
-/* Remembers what was applied to an object; true when the same was applied to it just before: the server takes
- * it, and does not keep it. */
-static bool is_repeated(struct neoset_memory *memory, const struct step_outcome *outcome, int64_t boot_us)
-{
-    const struct kube_ref *target = &outcome->target;
-    uint32_t what = hash_of_step(outcome), now_s = (uint32_t)(boot_us / US_PER_S);
-    uint32_t *last = NULL, *last_s = NULL;
-    size_t length = 0;
-    int ordinal = 0;
-    if (target->resource == KUBE_POD) {
-        if (!neoset_split_pod_name(target->name, &length, &ordinal))
-            return false;
-        size_t at = find_pod(memory, ordinal);
-        if (at == memory->pod_count || memory->pods[at].ordinal != ordinal)
-            return false;
-        last = &memory->pods[at].applied;
-        last_s = &memory->pods[at].applied_boot_s;
-    } else {
-        struct applied *applied = need_applied(memory, target);
-        last = &applied->what;
-        last_s = &applied->boot_s;
-    }
-    const struct refusal *refusal = find_refusal(memory, target->resource, target->name);
-    uint32_t patience_s = APPLIED_FORGET_S;
-    if (refusal && str_equal(refusal->reason, REFUSAL_NOT_KEPT))
-        patience_s += (uint32_t)(backoff_us(REFUSED_FIRST_US, REFUSED_MOST_US, refusal->count) / US_PER_S);
-    bool repeated = *last == what && now_s - *last_s <= patience_s;
-    *last = what;
-    *last_s = now_s;
-    return repeated;
-}
-
-static void note_not_kept(struct neoset_memory *memory, const struct step_outcome *outcome, int64_t boot_us)
-{
-    struct refusal *refusal = note_refusal(memory, outcome, boot_us);
-    refusal->http = 0;
-    str_replace(&refusal->reason, REFUSAL_NOT_KEPT);
-    str_replace(&refusal->words, "it takes the write and does not keep it");
+    return refusals_is_flooded(memory->refusals, resource, name, history_of(memory, resource, name), boot_us,
+                               ret_until_boot_us);
 }
 
 /* --- failed pods ---------------------------------------------------------------------------------------- */
@@ -501,9 +353,16 @@ static void note_repair(struct neoset_memory *memory, int ordinal, int64_t boot_
 {
     struct repair *repair = find_repair(memory, ordinal);
     if (!repair) {
+        if (memory->repair_count == REPAIRS_MAX) {
+            struct repair *oldest = memory->repairs;
+            LL_DELETE(memory->repairs, oldest);
+            free(oldest);
+            memory->repair_count--;
+        }
         repair = xcalloc(1, sizeof(*repair));
         repair->ordinal = ordinal;
-        LL_PREPEND(memory->repairs, repair);
+        LL_APPEND(memory->repairs, repair);
+        memory->repair_count++;
     }
     if (repair->count > 0 && boot_us - repair->last_boot_us > REPAIR_FORGET_US)
         repair->count = 0;
@@ -514,7 +373,8 @@ static void note_repair(struct neoset_memory *memory, int ordinal, int64_t boot_
 int64_t neoset_memory_repair_after(const struct neoset_memory *memory, int ordinal)
 {
     const struct repair *repair = find_repair(memory, ordinal);
-    return repair ? repair->last_boot_us + backoff_us(REPAIR_FIRST_US, REPAIR_MOST_US, repair->count) : 0;
+    return repair ? repair->last_boot_us + refusals_backoff_us(REPAIR_FIRST_US, REPAIR_MOST_US, repair->count)
+                  : 0;
 }
 
 /* --- outcomes ------------------------------------------------------------------------------------------- */
@@ -522,29 +382,13 @@ int64_t neoset_memory_repair_after(const struct neoset_memory *memory, int ordin
 void neoset_note_outcome(struct neoset_memory *memory, const struct step_outcome *outcome, int64_t boot_us)
 {
     const struct kube_ref *target = &outcome->target;
-    if (!target->name)
+    if (!target->name || outcome->kind == JOURNAL_UNKNOWN)
         return;
-    bool creates = outcome->step_kind == STEP_CREATE_POD || outcome->step_kind == STEP_CREATE_CLAIM ||
-                   outcome->step_kind == STEP_CREATE_REVISION;
-    /* A create that was overtaken found its name taken: asking again at once would be answered the same way.
-     */
-    if (outcome->kind == JOURNAL_REJECTED || (outcome->kind == JOURNAL_OVERTAKEN && creates)) {
-        (void)note_refusal(memory, outcome, boot_us);
-        return;
-    }
-    if (outcome->kind != JOURNAL_APPLIED)
-        return;
-    if (!creates && is_repeated(memory, outcome, boot_us)) {
-        note_not_kept(memory, outcome, boot_us);
-        return;
-    }
-    /* Another kind of write that is accepted makes nothing good. */
-    struct refusal *refusal = find_refusal(memory, target->resource, target->name);
-    if (refusal && refusal->kind == outcome->step_kind)
-        drop_refusal(memory, refusal);
+    refusals_note(memory->refusals, outcome, history_of(memory, target->resource, target->name), boot_us);
     size_t length = 0;
     int ordinal = 0;
-    if (outcome->step_kind == STEP_DELETE && target->resource == KUBE_POD &&
+    if (outcome->kind == JOURNAL_APPLIED && outcome->step_kind == STEP_DELETE &&
+        target->resource == KUBE_POD &&
         str_starts_with(outcome->fingerprint ? outcome->fingerprint : "", "repair") &&
         neoset_split_pod_name(target->name, &length, &ordinal))
         note_repair(memory, ordinal, boot_us);
@@ -563,7 +407,7 @@ void neoset_note_probe(struct neoset_memory *memory, const char *revision, bool 
     memory->probe_refused = accepted ? 0 : memory->probe_refused + 1;
     str_replace(&memory->probe_words, words);
     memory->probe_again_boot_us =
-        boot_us + backoff_us(REFUSED_FIRST_US, REFUSED_MOST_US, memory->probe_refused);
+        boot_us + refusals_backoff_us(PROBE_FIRST_US, PROBE_MOST_US, memory->probe_refused);
 }
 
 enum probe_state neoset_memory_probe(const struct neoset_memory *memory, const char *revision,

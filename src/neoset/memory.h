@@ -6,8 +6,8 @@
  * times. No I/O, no clock. */
 #pragma once
 
-#include "control/step.h"
 #include "neoset/fact.h"
+#include "neoset/refusals.h"
 
 struct neoset_memory;
 
@@ -46,8 +46,7 @@ struct container_observation {
 struct pod_observation {
     uint64_t uid;
     int ordinal;
-    uint32_t applied;           /* hash of what was applied to it last; 0: nothing */
-    uint32_t applied_boot_s;    /* when */
+    struct write_history writes;
     int64_t seen_boot_us;       /* first sight of this uid */
     int64_t ready_boot_us;      /* the Ready condition is True without a break since */
     int64_t probes_boot_us;     /* every container is ready without a break since */
@@ -65,26 +64,11 @@ const struct pod_observation *neoset_memory_pod(const struct neoset_memory *memo
 const struct container_observation *pod_observation_container(const struct pod_observation *pod,
                                                               const char *name);
 
-/* What the server refused last on one object. Or took, and did not keep: the very same step was applied, and
- * is wanted again at once (reason REFUSAL_NOT_KEPT): an older definition prunes a field, a webhook takes a
- * change back. */
-struct refusal {
-    struct refusal *next;
-    char *name;
-    enum kube_resource resource;
-    enum step_kind kind;
-    char *fingerprint;
-    char *words;  /* the server's, cut */
-    char *reason; /* of the Status, e.g. "Invalid"; ""; or REFUSAL_NOT_KEPT */
-    int http;
-    int count;
-    int64_t again_boot_us; /* not before */
-};
-#define REFUSAL_NOT_KEPT "NotKept"
-/* NULL: nothing was refused, or it was made good since. */
+/* See refusals.h. */
 const struct refusal *neoset_memory_refusal(const struct neoset_memory *memory, enum kube_resource resource,
-                                            const char *name);
-const struct refusal *neoset_memory_refusals(const struct neoset_memory *memory);
+                                            const char *name, enum step_kind kind);
+bool neoset_memory_is_flooded(const struct neoset_memory *memory, enum kube_resource resource,
+                              const char *name, int64_t boot_us, int64_t *ret_until_boot_us);
 /* An ordinal's pod that keeps failing is deleted again no earlier than this; 0: at once. */
 int64_t neoset_memory_repair_after(const struct neoset_memory *memory, int ordinal);
 

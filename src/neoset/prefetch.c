@@ -177,11 +177,11 @@ static char *hindrance(struct plan *plan, const struct need *need)
 {
     const struct pod_fact *pod = need->pod;
     if (!pod) {
-        const struct refusal *refusal = neoset_memory_refusal(plan->at->memory, KUBE_POD, need->name);
+        const struct refusal *refusal =
+            neoset_memory_refusal(plan->at->memory, KUBE_POD, need->name, STEP_CREATE_POD);
         /* A name that is taken is soon seen, unless somebody else's pod has it. */
         bool taken = refusal && refusal->http == 409 && refusal->count < TAKEN_MAX;
-        if (!refusal || refusal->kind != STEP_CREATE_POD || taken ||
-            plan->at->boot_us >= refusal->again_boot_us + REFUSED_FOR_US)
+        if (!refusal || taken || plan->at->boot_us >= refusal->again_boot_us + REFUSED_FOR_US)
             return NULL;
         return xasprintf("the API server refuses the pod that fetches it: %s",
                          *refusal->words ? refusal->words : "no reason given");

@@ -54,18 +54,23 @@ static bool is_allowed(const struct plan *plan, const struct slot *slot)
  * (A patch that it calls invalid is made up for by a re-creation at once.) */
 static bool is_put_off(struct plan *plan, const struct slot *slot)
 {
-    const struct refusal *refusal = neoset_memory_refusal(plan->at->memory, KUBE_POD, slot->pod->name);
-    if (!refusal || refusal->again_boot_us <= plan->at->boot_us || !refusal->fingerprint ||
-        (refusal->kind == STEP_UPDATE_IN_PLACE && refusal->http == 422))
-        return false;
-    const char *of = strchr(refusal->fingerprint, '/');
-    if (!of || !str_equal(of + 1, plan->target->name))
-        return false;
-    plan_wake(plan, refusal->again_boot_us);
-    plan_say(plan, SAY_REFUSED, "the API server refuses to %s Pod %s: %s.",
-             step_kind_info(refusal->kind)->text, refusal->name,
-             *refusal->words ? refusal->words : "no reason given");
-    return true;
+    static const enum step_kind kinds[] = {STEP_UPDATE_IN_PLACE, STEP_GATE, STEP_DELETE};
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        const struct refusal *refusal =
+            neoset_memory_refusal(plan->at->memory, KUBE_POD, slot->pod->name, kinds[i]);
+        if (!refusal || refusal->again_boot_us <= plan->at->boot_us || !refusal->fingerprint ||
+            (refusal->kind == STEP_UPDATE_IN_PLACE && refusal->http == 422))
+            continue;
+        const char *of = strchr(refusal->fingerprint, '/');
+        if (!of || !str_equal(of + 1, plan->target->name))
+            continue;
+        plan_wake(plan, refusal->again_boot_us);
+        plan_say(plan, SAY_REFUSED, "the API server refuses to %s Pod %s: %s.",
+                 step_kind_info(refusal->kind)->text, refusal->name,
+                 *refusal->words ? refusal->words : "no reason given");
+        return true;
+    }
+    return false;
 }
 
 /* It was taken out of service for another target, whose images may not be to be had: it serves again until

@@ -16,8 +16,9 @@ static bool is_taken(const struct plan *plan, const char *name)
     const struct neoset_snapshot *at = plan->at;
     if (revision_find(at->revisions, at->revision_count, name))
         return true;
-    const struct refusal *refusal = neoset_memory_refusal(at->memory, KUBE_REVISION, name);
-    return refusal && refusal->kind == STEP_CREATE_REVISION && refusal->http == 409;
+    const struct refusal *refusal =
+        neoset_memory_refusal(at->memory, KUBE_REVISION, name, STEP_CREATE_REVISION);
+    return refusal && refusal->http == 409;
 }
 
 static void make_revision(struct plan *plan)

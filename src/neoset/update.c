@@ -60,7 +60,8 @@ static char *why_recreate(const struct plan *plan, const struct slot *slot, stru
         return xstrdup("its kubelet does not say which update it has seen, and one is unfinished");
     if (completion_is_old_kubelet(slot->pod) && has_unknown_container(slot->pod))
         return xstrdup("its kubelet does not say which update it has seen, and a container has not run yet");
-    const struct refusal *refusal = neoset_memory_refusal(plan->at->memory, KUBE_POD, slot->pod->name);
+    const struct refusal *refusal =
+        neoset_memory_refusal(plan->at->memory, KUBE_POD, slot->pod->name, STEP_UPDATE_IN_PLACE);
     CLEANUP_FREE char *patch_of_target = xasprintf("update/%s", plan->target->name);
     if (refusal && refusal->http == 422 && str_equal(refusal->fingerprint, patch_of_target))
         return xasprintf("the API server refused the patch: %s", refusal->words);

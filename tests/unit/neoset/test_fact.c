@@ -470,21 +470,23 @@ static void refusals_back_off_and_are_forgotten_when_made_good(void **state)
     int64_t expected[] = {5, 10, 20, 40, 80, 160, 300, 300};
     for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
         neoset_note_outcome(memory, &outcome, 0);
-        assert_int_equal(neoset_memory_refusal(memory, KUBE_POD, "db-0")->again_boot_us, expected[i] * US);
+        assert_int_equal(neoset_memory_refusal(memory, KUBE_POD, "db-0", STEP_UPDATE_IN_PLACE)->again_boot_us,
+                         expected[i] * US);
     }
     /* Another write of the same object makes nothing good; another fingerprint starts anew. */
     outcome.kind = JOURNAL_APPLIED;
     outcome.step_kind = STEP_GATE;
     neoset_note_outcome(memory, &outcome, 0);
-    assert_non_null(neoset_memory_refusal(memory, KUBE_POD, "db-0"));
+    assert_non_null(neoset_memory_refusal(memory, KUBE_POD, "db-0", STEP_UPDATE_IN_PLACE));
     outcome.kind = JOURNAL_REJECTED;
     outcome.step_kind = STEP_UPDATE_IN_PLACE;
     outcome.fingerprint = "update/y";
     neoset_note_outcome(memory, &outcome, 0);
-    assert_int_equal(neoset_memory_refusal(memory, KUBE_POD, "db-0")->again_boot_us, 5 * US);
+    assert_int_equal(neoset_memory_refusal(memory, KUBE_POD, "db-0", STEP_UPDATE_IN_PLACE)->again_boot_us,
+                     5 * US);
     outcome.kind = JOURNAL_APPLIED;
     neoset_note_outcome(memory, &outcome, 0);
-    assert_null(neoset_memory_refusal(memory, KUBE_POD, "db-0"));
+    assert_null(neoset_memory_refusal(memory, KUBE_POD, "db-0", STEP_UPDATE_IN_PLACE));
     /* Bounded. */
     outcome.kind = JOURNAL_REJECTED;
     for (int i = 0; i < 1000; i++) {
@@ -492,10 +494,47 @@ static void refusals_back_off_and_are_forgotten_when_made_good(void **state)
         outcome.target.name = name;
         neoset_note_outcome(memory, &outcome, 0);
     }
-    size_t count = 0;
-    for (const struct refusal *at = neoset_memory_refusals(memory); at; at = at->next)
-        count++;
-    assert_int_equal(count, 256);
+    assert_null(neoset_memory_refusal(memory, KUBE_POD, "db-0", STEP_UPDATE_IN_PLACE));
+    assert_non_null(neoset_memory_refusal(memory, KUBE_POD, "db-999", STEP_UPDATE_IN_PLACE));
+    neoset_memory_free(memory);
+}
+
+/* Neither makes the other forgotten: they would be sent in turns, at the speed of the network. */
+static void two_kinds_of_write_that_are_refused_are_both_remembered(void **state)
+{
+    (void)state;
+    struct neoset_memory *memory = neoset_memory_make();
+    struct step_outcome outcome = {.step_kind = STEP_UPDATE_IN_PLACE,
+                                   .target = {KUBE_POD, "default", "db-0"},
+                                   .fingerprint = "update/x",
+                                   .kind = JOURNAL_REJECTED,
+                                   .http = 403};
+    neoset_note_outcome(memory, &outcome, 0);
+    outcome.step_kind = STEP_GATE;
+    outcome.fingerprint = "open/";
+    neoset_note_outcome(memory, &outcome, 0);
+    assert_string_equal(neoset_memory_refusal(memory, KUBE_POD, "db-0", STEP_UPDATE_IN_PLACE)->fingerprint,
+                        "update/x");
+    assert_string_equal(neoset_memory_refusal(memory, KUBE_POD, "db-0", STEP_GATE)->fingerprint, "open/");
+    neoset_memory_free(memory);
+}
+
+static void no_object_is_written_more_than_sixty_times_a_minute(void **state)
+{
+    (void)state;
+    struct neoset_memory *memory = neoset_memory_make();
+    static const char *const prints[] = {"open/", "drain/x", "open/y"};
+    struct step_outcome outcome = {
+        .step_kind = STEP_GATE, .target = {KUBE_POD, "default", "db-x"}, .kind = JOURNAL_ABSENT};
+    int64_t until_us = 0;
+    for (int i = 0; i < 60; i++) {
+        assert_false(neoset_memory_is_flooded(memory, KUBE_POD, "db-x", 61 * US, &until_us));
+        outcome.fingerprint = prints[i % 3];
+        neoset_note_outcome(memory, &outcome, 61 * US);
+    }
+    assert_true(neoset_memory_is_flooded(memory, KUBE_POD, "db-x", 62 * US, &until_us));
+    assert_int_equal(until_us, 120 * US);
+    assert_false(neoset_memory_is_flooded(memory, KUBE_POD, "db-x", 120 * US, &until_us));
     neoset_memory_free(memory);
 }
 
@@ -517,6 +556,8 @@ int main(void)
         TEST(the_first_sight_goes_by_the_objects_own_times),
         TEST(readiness_counts_from_its_last_break_by_our_clock),
         TEST(refusals_back_off_and_are_forgotten_when_made_good),
+        TEST(two_kinds_of_write_that_are_refused_are_both_remembered),
+        TEST(no_object_is_written_more_than_sixty_times_a_minute),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
