@@ -3,6 +3,7 @@
 
 #include "base/plant.h"
 #include "base/time_text.h"
+#include "neoset/kubelet_reason.h"
 
 /* A new container answers by the old one's startup probe for up to a period. */
 #define STARTUP_SLACK_US (10 * US_PER_S)
@@ -194,14 +195,7 @@ void completion_judge(const struct pod_fact *pod, const struct pod_observation *
 
 static bool pull_failed(const struct container_fact *container)
 {
-    static const char *const reasons[] = {"ErrImagePull",     "ImagePullBackOff",  "ErrImageNeverPull",
-                                          "InvalidImageName", "ImageInspectError", "RegistryUnavailable"};
-    if (container->state != CONTAINER_WAITING)
-        return false;
-    for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
-        if (str_equal(container->reason, reasons[i]))
-            return true;
-    return false;
+    return container->state == CONTAINER_WAITING && kubelet_reason_is_pull(container->reason);
 }
 
 /* The image that the spec asked for until now: which one it is, or that it never ran, where that is sure. A
@@ -249,7 +243,10 @@ struct in_place_state *completion_baselines(const struct pod_fact *pod, bool pro
     state->drained = pod->has_gate && pod->gate == IS_FALSE;
     state->restarts = pod_fact_restarts(pod);
     for (size_t i = 0; pod->state && !proven && i < pod->state->container_count; i++)
-        if (!is_container_proven(pod, &pod->state->containers[i], seen, boot_us))
+        /* Anybody may have written the annotation: what the pod does not have is left out, and so its size is
+         * bounded. */
+        if (pod_fact_container(pod, pod->state->containers[i].name) &&
+            !is_container_proven(pod, &pod->state->containers[i], seen, boot_us))
             carry_over(state, pod, &pod->state->containers[i]);
     for (size_t i = 0; i < change_count; i++) {
         const struct container_fact *container = pod_fact_container(pod, changes[i].container);

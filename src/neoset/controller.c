@@ -6,6 +6,8 @@
 #include <utlist.h>
 
 #define STOP_TIMEOUT_US (10 * US_PER_S)
+/* Readings that fail in a row, about a quarter of a minute. */
+enum { GIVE_UP_AFTER = 4 };
 #define READ_TIMEOUT_US (10 * US_PER_S)
 /* A slow disk turns SLOW after a third of the renew deadline; so much later the lease is let go. */
 #define LET_GO_AFTER_US (10 * US_PER_S)
@@ -252,12 +254,23 @@ static void note_reading(struct refresh *refresh, struct set_group *group, const
     neoset_note_lookup(group->memory, refresh->name, state, env_boot_us(refresh->controller->env));
 }
 
-/* Its set stands still until it can be read. */
+/* Its set goes on without it after a while. */
 static void report_unread(struct refresh *refresh, const struct kube_answer *answer)
 {
     CLEANUP_FREE char *object = kube_object_ref_text(refresh->resource, refresh->namespace, refresh->name);
-    CLEANUP_FREE char *sentence = kube_answer_sentence(answer, "cannot read it, and its set waits for that");
+    CLEANUP_FREE char *sentence = kube_answer_sentence(answer, "cannot read it");
     controller_report(refresh->controller, REPORT_WARNING, object, "%s", sentence);
+}
+
+/* Gates, status and other pods must not wait for one object that cannot be read. */
+static void give_up(struct refresh *refresh)
+{
+    struct set_group *group = store_find_key(refresh->controller->store, refresh->group_key);
+    if (refresh->given_up || !group || !group->turn)
+        return;
+    refresh->given_up = true;
+    controller_turn_of(group)->refreshing--;
+    loop_wake(refresh->controller->loop, group->key);
 }
 
 static void refresh_done(void *context, const struct kube_answer *answer)
@@ -273,6 +286,8 @@ static void refresh_done(void *context, const struct kube_answer *answer)
     } else {
         if (answer->outcome == KUBE_REFUSED && refresh->attempt == 0)
             report_unread(refresh, answer);
+        if (refresh->attempt >= GIVE_UP_AFTER)
+            give_up(refresh);
         refresh->timer = env_timer_start(
             env, kube_backoff_us(env, refresh->attempt++, answer->retry_after_us), refresh_now, refresh);
         return;
@@ -281,7 +296,7 @@ static void refresh_done(void *context, const struct kube_answer *answer)
     if (group && group->turn) {
         struct turn *turn = group->turn;
         note_reading(refresh, group, answer->outcome == KUBE_OK ? answer->body : NULL);
-        turn->refreshing--;
+        turn->refreshing -= !refresh->given_up;
         loop_wake(controller->loop, group->key);
     }
     refresh_free(refresh);
@@ -298,6 +313,12 @@ static void refresh_now(void *context)
 void controller_refresh(struct controller *controller, enum kube_resource resource, const char *namespace,
                         const char *name, struct set_group *group)
 {
+    struct refresh *asked = NULL;
+    DL_FOREACH (controller->refreshes, asked) {
+        if (asked->given_up && asked->resource == resource && str_equal(asked->name, name) &&
+            str_equal(asked->group_key, group->key))
+            return;
+    }
     struct refresh *refresh = xcalloc(1, sizeof(*refresh));
     refresh->controller = controller;
     refresh->resource = resource;

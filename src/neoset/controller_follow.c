@@ -406,11 +406,29 @@ static void done_search(struct end_search *search)
     *search = (struct end_search){.group = search->group};
 }
 
+static bool has_orphaned_prefetches(const struct set_group *group)
+{
+    for (size_t i = 0; i < group->prefetch_count; i++)
+        if (!group->prefetches[i].fact->owner_uid && !group->prefetches[i].fact->deleting)
+            return true;
+    return false;
+}
+
 /* The set was deleted and what it owned was not: pods that fetched for it are of no use to anyone. */
 static void drop_orphaned_prefetches(struct controller *controller, const struct set_group *group)
 {
     const char *why = NULL;
-    for (size_t i = 0; i < group->prefetch_count && controller_is_fresh(controller, &why); i++) {
+    struct turn *turn = group->turn;
+    int64_t now_us = env_boot_us(controller->env);
+    if (!has_orphaned_prefetches(group) || !controller_is_fresh(controller, &why))
+        return;
+    if (now_us < turn->orphans_not_before_boot_us) {
+        loop_wake_at(controller->loop, group->key, turn->orphans_not_before_boot_us);
+        return;
+    }
+    /* One that the server refuses is asked again, but not at once. */
+    turn->orphans_not_before_boot_us = now_us + kube_backoff_us(controller->env, turn->orphans_tried++, -1);
+    for (size_t i = 0; i < group->prefetch_count; i++) {
         const struct pod_fact *pod = group->prefetches[i].fact;
         if (pod->owner_uid || pod->deleting || !pod->uid || !pod->version)
             continue;
@@ -446,7 +464,7 @@ void follow_set_gone(struct controller *controller, struct set_group *group)
                               group->name, "cancelled", "the NeoSet was deleted");
     done_search(&search);
     journal_open_operations_each(controller->journal, take_open_operation, &search);
-    bool is_over = search.count == 0;
+    bool is_over = search.count == 0 && !has_orphaned_prefetches(group);
     done_search(&search);
     if (!is_over)
         return;

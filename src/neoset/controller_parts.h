@@ -35,6 +35,7 @@ struct refresh {
     char *group_key;
     struct kube_call *call;
     unsigned attempt;
+    bool given_up; /* the turn goes on without it; it is asked again all the same */
     struct env_timer *timer;
     struct refresh *prev, *next;
 };
@@ -79,6 +80,8 @@ struct turn {
     uint64_t probe_ask; /* the dry run under way; 0: none */
     unsigned probe_failures;
     int64_t probe_not_before_boot_us;
+    unsigned orphans_tried; /* pods that fetched for a set that is gone: attempts to delete them */
+    int64_t orphans_not_before_boot_us;
     struct after_event *after;
     struct known_wait *waits;
     char **said; /* events of the turn before that were emitted at once */

@@ -290,9 +290,14 @@ static void take_prefetch(struct store *store, const cJSON *object, uint32_t mar
     const char *name = kube_object_name(object);
     size_t length = 0;
     ENSURE(neoset_split_prefetch_name(name, &length));
-    if (!is_labelled(object))
-        return;
     CLEANUP_FREE char *set_name = xstrndup(name, length);
+    if (!is_labelled(object)) {
+        struct set_group *known = store_find_group(store, kube_object_namespace(object), set_name);
+        struct pod_slot *lost = known ? prefetch_slot(known, name) : NULL;
+        if (lost)
+            remove_prefetch(store, known, lost);
+        return;
+    }
     struct set_group *group = store_need_group(store, kube_object_namespace(object), set_name);
     struct pod_slot *slot = prefetch_slot(group, name);
     if (slot && mark)

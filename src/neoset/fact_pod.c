@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "neoset/fact.h"
 #include "neoset/fact_read.h"
+#include "neoset/kubelet_reason.h"
 #include "neoset/selector.h"
 
 /* Of what a kubelet says, in bytes. */
@@ -209,9 +210,6 @@ static void read_conditions(struct pod_fact *fact, const cJSON *object)
 static const char *read_words(const cJSON *object)
 {
     static const char marker[] = "ErrImagePull: ";
-    static const char *const reasons[] = {
-        "ErrImagePull",      "ImagePullBackOff",    "ErrImageNeverPull",        "InvalidImageName",
-        "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed"};
     size_t length = 0;
     const char *name = json_path_str(object, "metadata", "name", NULL);
     if (!name || !neoset_split_prefetch_name(name, &length))
@@ -220,11 +218,8 @@ static const char *read_words(const cJSON *object)
     cJSON_ArrayForEach (status, json_path(object, "status", "containerStatuses", NULL)) {
         const cJSON *waiting = json_path(status, "state", "waiting", NULL);
         const char *reason = json_str(waiting, "reason"), *message = filled(json_str(waiting, "message"));
-        bool is_pull = false;
-        for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
-            is_pull = is_pull || str_equal(reason, reasons[i]);
         const char *behind = message ? strstr(message, marker) : NULL;
-        if (!is_pull || (str_equal(reason, "ImagePullBackOff") && !behind))
+        if (!kubelet_reason_is_pull(reason) || (str_equal(reason, "ImagePullBackOff") && !behind))
             continue;
         return behind ? behind + strlen(marker) : message ? message : reason;
     }

@@ -3,6 +3,7 @@
 
 #include "base/plant.h"
 #include "base/time_text.h"
+#include "neoset/kubelet_reason.h"
 
 int plan_fence(const struct plan *plan)
 {
@@ -100,20 +101,6 @@ static void set_available(const struct plan *plan, struct slot *slot)
 
 /* --- broken --------------------------------------------------------------------------------------------- */
 
-static bool is_error_reason(const char *reason)
-{
-    static const char *const reasons[] = {
-        "CrashLoopBackOff",     "ErrImagePull",       "ImagePullBackOff",    "ErrImageNeverPull",
-        "InvalidImageName",     "ImageInspectError",  "RegistryUnavailable", "CreateContainerConfigError",
-        "CreateContainerError", "RunContainerError",  "PostStartHookError",  "PreStartHookError",
-        "StartError",           "ContainerCannotRun",
-    };
-    for (size_t i = 0; reason && i < ARRAY_SIZE(reasons); i++)
-        if (str_equal(reasons[i], reason))
-            return true;
-    return false;
-}
-
 /* We made it anew for a target that was given up, and it never ran: nothing is lost with it. */
 static bool is_abandoned(const struct plan *plan, const struct slot *slot)
 {
@@ -135,7 +122,7 @@ static void set_broken(struct plan *plan, struct slot *slot)
         return;
     for (size_t i = 0; i < slot->pod->container_count; i++) {
         const struct container_fact *container = &slot->pod->containers[i];
-        if (container->state == CONTAINER_WAITING && is_error_reason(container->reason))
+        if (container->state == CONTAINER_WAITING && kubelet_reason_is_error(container->reason))
             slot->broken_by = container;
     }
     slot->broken = slot->broken_by || !slot->proven || is_abandoned(plan, slot);

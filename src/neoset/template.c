@@ -68,6 +68,9 @@ static cJSON *changed_keys(const cJSON *from, const cJSON *to)
 {
     cJSON *changed = json_new_object();
     const cJSON *member = NULL;
+    /* A revision that we did not make may hold anything. */
+    from = cJSON_IsObject(from) ? from : NULL;
+    to = cJSON_IsObject(to) ? to : NULL;
     cJSON_ArrayForEach (member, from) {
         if (!json_get(to, member->string) && !PLANT("removed-keys-stay"))
             json_add_item(changed, member->string, cJSON_CreateNull());

@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The kubelet's reasons in words that a person understands at night. */
+#include "neoset/kubelet_reason.h"
 #include "neoset/plan_model.h"
-
-static bool is_pull(const char *reason)
-{
-    static const char *const reasons[] = {"ErrImagePull",     "ImagePullBackOff",  "ErrImageNeverPull",
-                                          "InvalidImageName", "ImageInspectError", "RegistryUnavailable"};
-    for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
-        if (str_equal(reasons[i], reason))
-            return true;
-    return false;
-}
 
 /* "40s" of "... back-off 40s restarting failed container ..."; "" when it is not told. The caller's. */
 static char *backoff_time(const char *trouble)
@@ -64,7 +55,7 @@ char *slot_trouble(const struct slot *slot)
         return xstrdup("");
     const char *image = container->spec_image ? container->spec_image : "its image";
     const char *told = container->trouble ? container->trouble : "";
-    if (is_pull(container->reason))
+    if (kubelet_reason_is_pull(container->reason))
         return xasprintf("%s of container %s cannot be pulled (%s)%s%s", image, container->name,
                          container->reason, *told ? ": " : "", told);
     if (str_equal(container->reason, "CrashLoopBackOff"))

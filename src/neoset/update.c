@@ -11,6 +11,9 @@
 static const char in_service[] =
     "%s is being updated in service: it has not the readiness gate " NEOSET_GATE ".";
 
+/* For the step's key, which the gateway adds. */
+enum { STATE_KEY_ROOM = 256 };
+
 /* A Ready that does not follow the gate must not hold the update up for ever. */
 #define DRAIN_MOST_US (10 * US_PER_S)
 
@@ -138,6 +141,13 @@ static void patch(struct plan *plan, const struct slot *slot, const struct templ
     struct in_place_state *state =
         completion_baselines(pod, slot->proven, slot->seen, plan->at->boot_us, plan->target->name, changes,
                              count, plan->at->wall_us);
+    CLEANUP_FREE char *state_text = in_place_state_print(state);
+    if (strlen(state_text) + STATE_KEY_ROOM > STATE_TEXT_MAX) {
+        /* It would be read as none, and an update without it as done. */
+        in_place_state_free(state);
+        recreate(plan, slot, "what must be remembered of its unfinished updates does not fit on the pod");
+        return;
+    }
     CLEANUP_FREE char *text = template_diff_text(diff);
     struct step_request *request =
         plan_request(plan, STEP_UPDATE_IN_PLACE, KUBE_POD, pod->name, pod->uid, pod->version, "rollout");
