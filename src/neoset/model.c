@@ -167,6 +167,8 @@ static void fill_slot(struct plan *plan, struct slot *slot)
     slot->live = slot->ours && (!pod->deleting || PLANT("terminating-is-deleted-again")) && !slot->failed;
     slot->seen = neoset_memory_pod(at->memory, pod->ordinal, pod->uid);
     slot->revision = revision_find(at->revisions, at->revision_count, pod->revision);
+    if (!slot->revision) /* one that is not adopted yet, or cannot be */
+        slot->revision = revision_find(at->orphans, at->orphan_count, pod->revision);
     slot->carries = meant_revision(plan, slot);
     completion_judge(pod, slot->seen, at->boot_us, &slot->completion);
     if (slot->completion.again_boot_us != INT64_MAX)

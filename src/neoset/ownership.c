@@ -47,6 +47,15 @@ static bool is_wanted_orphan(const struct plan *plan, struct match *last, const 
     return !orphan->deleting && orphan->template_text && is_matched(plan, last, orphan->labels);
 }
 
+/* The server can not update every revision (422 for data that is not spelt as its encoder does): it goes on
+ * without that one, which still says what a pod runs. */
+static bool is_refused(const struct plan *plan, const struct revision_fact *orphan)
+{
+    const struct refusal *refusal =
+        neoset_memory_refusal(plan->at->memory, KUBE_REVISION, orphan->name, STEP_ADOPT);
+    return refusal && refusal->http == 422;
+}
+
 /* True when there is none to be adopted first. */
 static bool adopt_revisions(struct plan *plan, struct match *last)
 {
@@ -55,8 +64,9 @@ static bool adopt_revisions(struct plan *plan, struct match *last)
         const struct revision_fact *orphan = plan->at->orphans[i];
         if (!is_wanted_orphan(plan, last, orphan))
             continue;
-        none = false;
-        if (str_equal(orphan->template_digest, plan->set->template_digest))
+        bool refused = is_refused(plan, orphan);
+        none = none && refused;
+        if (!refused && str_equal(orphan->template_digest, plan->set->template_digest))
             plan->wanted_is_free = true;
         plan->out->read_set = !plan->at->set_was_read;
         if (plan->at->set_was_read)

@@ -183,6 +183,30 @@ static void pods_wait_for_their_revision_to_be_free(void **state)
     assert_nothing_is_open(scene);
 }
 
+/* Data with blanks: the server takes it once, and never an update of it. */
+static void a_revision_that_cannot_be_updated_holds_no_adoption_back(void **state)
+{
+    struct scene *scene = *state;
+    make_left_behind(scene, "mysql-5f6d8c9b7", "mysql:8.0");
+    person(scene, "POST", REVISIONS_PATH, "application/json",
+           "{\"apiVersion\":\"apps/"
+           "v1\",\"kind\":\"ControllerRevision\",\"metadata\":{\"name\":\"mysql-5f6d8c9b7\","
+           "\"labels\":{\"app\":\"mysql\"}},\"revision\":4,\"data\": {\"spec\": {\"template\": "
+           "{\"$patch\":\"replace\","
+           "\"metadata\":{\"labels\":{\"app\":\"mysql\"}},\"spec\":{\"containers\":[{\"image\":\"mysql:8.0\","
+           "\"name\":\"mysql\",\"readinessProbe\":{\"tcpSocket\":{\"port\":3306}}}]}}}}}");
+    CLEANUP_FREE char *first = uid_at(scene, PODS_PATH, "mysql-0");
+    CLEANUP_FREE char *second = uid_at(scene, PODS_PATH, "mysql-1");
+    create_set(scene, 2, 1, "mysql:8.0");
+    start(scene);
+    pass(scene, 60 * US_PER_S);
+    assert_true(atoi(sql(scene, "SELECT count(*) FROM entry WHERE kind = 'rejected'")) > 0);
+    assert_adopted_without_a_restart(scene, (const char *const[]){first, second});
+    set_image(scene, "mysql:8.1");
+    wait_for(scene, "Completed", "mysql:8.1", 2, 120 * US_PER_S);
+    assert_restarts(scene, 2, 1);
+}
+
 static void pods_of_another_version_are_adopted_and_brought_to_the_target(void **state)
 {
     struct scene *scene = *state;
@@ -397,6 +421,7 @@ int main(void)
         scene_test(a_set_that_is_made_again_takes_its_pods_back),
         scene_test(pods_of_a_statefulset_that_left_its_revision_are_adopted_as_they_are),
         scene_test(pods_wait_for_their_revision_to_be_free),
+        scene_test(a_revision_that_cannot_be_updated_holds_no_adoption_back),
         scene_test(pods_of_another_version_are_adopted_and_brought_to_the_target),
         scene_test(a_pod_whose_labels_stop_matching_is_released_and_not_deleted),
         scene_test(a_revision_name_that_is_taken_is_counted_around),
