@@ -1,0 +1,31 @@
+# shellcheck shell=bash
+# What servers that live in real time share: the clock, and the controller as a process of the story's own.
+
+story_began=$EPOCHREALTIME
+clock() { awk -v a="$story_began" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }'; }
+clock_in() { echo $((${EPOCHREALTIME/./} + $1 * 1000000)); }
+clock_before() { if [ "${EPOCHREALTIME/./}" -lt "$1" ]; then echo yes; else echo no; fi; }
+pause_for() { sleep "$1"; }
+
+journal=$folder/journal.db
+# start_controller [EDGE:KIND]: of the build with crash points, it ends itself there.
+start_controller() {
+    local program=$build/neoset-controller
+    [ -z "${1:-}" ] || program=$build-crash/neoset-controller
+    NEOSET_CRASH=${1:-} "$program" --kubeconfig "$controller_kubeconfig" --journal "$journal" -n "$namespace" \
+        --lease "$lease" --listen none >>"$folder/controller.log" 2>&1 &
+    controller=$!
+    background+=("$controller")
+}
+controller_lives() { kill -0 "$controller" 2>/dev/null; }
+kill_controller() {
+    kill -KILL "$controller" 2>/dev/null || true
+    { wait "$controller" || true; } 2>/dev/null
+}
+# It starts no new step, waits for answers and ends.
+stop_controller() {
+    local code=0
+    kill -TERM "$controller" 2>/dev/null || true
+    { wait "$controller" || code=$?; } 2>/dev/null
+    [ "$code" -eq 0 ] || fail "the controller ended with $code"
+}

@@ -1,0 +1,42 @@
+# shellcheck shell=bash
+# Stories on a real kube-apiserver and kube-controller-manager; kubesim's kubelet plays the nodes. One control plane, a
+# namespace and a controller a story.
+SERVER_HAS="behaviours claims audit kubectl clock"
+
+open_server() { # once, by `run`
+    start_control_plane "$work/cluster"
+    prepare_server
+    start_process kubelet "$build/kubesim" kubelet --kubeconfig "$E2E_STATE/kubesim.kubeconfig"
+}
+prepare_server() {
+    in_network kubectl apply -f "$top/deploy/crd.yaml" -f "$top/deploy/rbac.yaml" >/dev/null
+    wait_for 30 "the definition" in_network kubectl wait --for=condition=Established crd/neosets.apps.neo.io --timeout=1s
+    bind_controller neoset-controller >/dev/null
+}
+close_server() {
+    end_process kubelet
+    stop_control_plane
+}
+
+open_story() {
+    local pki
+    use_cluster "$STORY_CLUSTER"
+    pki=$E2E_STATE/pki
+    namespace=story-$name
+    server_url=$E2E_SERVER
+    server_call=(in_network curl --cacert "$pki/ca.crt" --cert "$pki/admin.crt" --key "$pki/admin.key")
+    sed "s/namespace: default/namespace: $namespace/" "$E2E_STATE/admin.kubeconfig" >"$folder/kubeconfig"
+    person_kubeconfig=$folder/kubeconfig controller_kubeconfig=$E2E_STATE/controller.kubeconfig
+    lease=$namespace/neoset audit_log=$E2E_AUDIT_LOG
+    must "a namespace" POST /api/v1/namespaces "{\"metadata\":{\"name\":\"$namespace\"}}"
+    must "a role" POST "/apis/rbac.authorization.k8s.io/v1/namespaces/$namespace/roles" '{"metadata":{"name":"neoset-controller"},
+        "rules":[{"apiGroups":["coordination.k8s.io"],"resources":["leases"],"verbs":["create"]},
+        {"apiGroups":["coordination.k8s.io"],"resources":["leases"],"resourceNames":["neoset"],"verbs":["get","patch"]}]}'
+    must "its binding" POST "/apis/rbac.authorization.k8s.io/v1/namespaces/$namespace/rolebindings" '{
+        "metadata":{"name":"neoset-controller"},"subjects":[{"kind":"User","name":"neoset-controller","apiGroup":"rbac.authorization.k8s.io"}],
+        "roleRef":{"kind":"Role","name":"neoset-controller","apiGroup":"rbac.authorization.k8s.io"}}'
+}
+close_story() { # so that many stories do not fill the node; the namespace controller does it later
+    api DELETE "/api/v1/namespaces/$namespace" >/dev/null 2>&1 || true
+}
+audit_of_story() { jq -c --arg namespace "$namespace" 'select(.objectRef.namespace == $namespace)' "$audit_log"; }
