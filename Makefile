@@ -56,7 +56,7 @@ TESTS := $(patsubst %.c,$(BUILD)/%,$(TEST_SOURCES))
 all: $(PROGRAM_FILES) $(BUILD)/replay ## build the programs (default)
 
 .PHONY: tests
-tests: $(TESTS) $(BUILD)/crash-matrix $(BUILD)/sim ## build the tests
+tests: $(TESTS) $(BUILD)/crash-matrix $(BUILD)/sim $(BUILD)/story-sim ## build the tests
 
 # Tests name what they share without a folder.
 $(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests/lib
@@ -90,6 +90,8 @@ $(BUILD)/kubesim: $(call object,tools/kubesim/main.c) $(KUBESIM_LIBRARY) $(LIBRA
 $(BUILD)/replay: $(call object,tests/replay/replay.c tests/replay/trace.c) $(LIBRARY)
 	$(link)
 $(BUILD)/sim: $(call object,$(wildcard tests/sim/*.c)) $(TEST_LIBRARY) $(KUBESIM_LIBRARY) $(LIBRARY)
+	$(link)
+$(BUILD)/story-sim: $(call object,tests/stories/sim.c) $(TEST_LIBRARY) $(KUBESIM_LIBRARY) $(LIBRARY)
 	$(link)
 $(BUILD)/crash-matrix: $(call object,$(wildcard tests/process/*.c)) $(LIBRARY)
 	$(link)

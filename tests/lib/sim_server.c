@@ -90,6 +90,13 @@ static void take_change(void *context, const struct kubesim_change *change)
     server->hooks.changed(server->hooks.context, change);
 }
 
+static void pass_audit_on(void *context, const char *line, size_t length)
+{
+    struct sim_server *server = context;
+    if (server->hooks.audited)
+        server->hooks.audited(server->hooks.context, line, length);
+}
+
 static void tell_answered(struct exchange *exchange)
 {
     struct sim_server *server = exchange->server;
@@ -291,8 +298,10 @@ static struct sim_server *make(struct env *world, const struct sim_server_hooks 
     server->sim =
         kubesim_make(&(struct kubesim_options){.now_us = now_us,
                                                .random = fill_random,
-                                               .audit = hooks ? NULL : take_audit,
-                                               .no_managed_fields = hooks != NULL,
+                                               .audit = !hooks           ? take_audit
+                                                        : hooks->audited ? pass_audit_on
+                                                                         : NULL,
+                                               .no_managed_fields = hooks && !hooks->audited,
                                                .changed = hooks && hooks->changed ? take_change : NULL,
                                                .context = server});
     env_sim_http(server->env, &ops, server);

@@ -22,11 +22,13 @@ struct sim_server_hooks {
     /* What the server made of a request: the status, 0 when it was dropped or is held back; told: the answer
      * sets out for the client. Not for watches. */
     void (*answered)(void *context, const struct env_sim_call *call, int status, bool told);
+    /* A line for the audit log. */
+    void (*audited)(void *context, const char *line, size_t length);
     void *context;
 };
-/* The same without an audit log (sim_server_write_count() stays 0) and without a kubelet at first: hooks see
- * everything, and each request is cheaper: no managed fields either. The server has a clock of its own: when
- * the world's wall clock jumps, it goes on. */
+/* The same without a list of writes (sim_server_write_count() stays 0) and without a kubelet at first: hooks
+ * see everything, and each request is cheaper: no managed fields either, unless the audit log is asked for.
+ * The server has a clock of its own: when the world's wall clock jumps, it goes on. */
 struct sim_server *sim_server_make_watched(struct env *world, const struct sim_server_hooks *hooks);
 /* Pods run from now on. */
 void sim_server_attach_kubelet(struct sim_server *server, const struct kubelet_options *options);

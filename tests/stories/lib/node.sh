@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
 # Stories on a real kubelet and containerd: as `real`, but pods are containers. There is no storage and no scheduler.
 # shellcheck source-path=SCRIPTDIR
 . "$here/lib/real.sh"

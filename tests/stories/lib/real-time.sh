@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
 # What servers that live in real time share: the clock, and the controller as a process of the story's own.
 
 story_began=$EPOCHREALTIME

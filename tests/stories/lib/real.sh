@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
 # Stories on a real kube-apiserver and kube-controller-manager; kubesim's kubelet plays the nodes. One control plane, a
 # namespace and a controller a story.
 SERVER_HAS="behaviours claims audit kubectl clock"
@@ -27,6 +28,7 @@ open_story() {
     server_call=(in_network curl --cacert "$pki/ca.crt" --cert "$pki/admin.crt" --key "$pki/admin.key")
     sed "s/namespace: default/namespace: $namespace/" "$E2E_STATE/admin.kubeconfig" >"$folder/kubeconfig"
     person_kubeconfig=$folder/kubeconfig controller_kubeconfig=$E2E_STATE/controller.kubeconfig
+    person=()
     lease=$namespace/neoset audit_log=$E2E_AUDIT_LOG
     must "a namespace" POST /api/v1/namespaces "{\"metadata\":{\"name\":\"$namespace\"}}"
     must "a role" POST "/apis/rbac.authorization.k8s.io/v1/namespaces/$namespace/roles" '{"metadata":{"name":"neoset-controller"},

@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
 # The words that stories are told in. Sourced by `one`, after the server's file. They speak to the API server alone, so a
 # story is the same on every server; only `pause_for` and the controller's words belong to the server.
 #
@@ -7,7 +8,7 @@
 #   check QUESTION...                   it is so now
 #   stays SECONDS QUESTION...           it is so now, and all that time
 
-WAIT_SECONDS=${STORY_WAIT_SECONDS:-90}
+WAIT_SECONDS=${STORY_WAIT_SECONDS:-60} poll_seconds=${poll_seconds:-0.4}
 step='(before the first step)' seen='' problem=''
 
 Given() { step="Given $*"; tell "$step"; }
@@ -145,7 +146,7 @@ scale() { edit "$1" replicas="$2"; }
 refused() { # api's arguments: the server says no, and `seen` is how
     if seen=$(api "$@" 2>&1); then return 1; fi
 }
-neosetctl() { "$build/neosetctl" --kubeconfig "$person_kubeconfig" -n "$namespace" "$@"; }
+neosetctl() { "$build/neosetctl" "${person[@]}" --kubeconfig "$person_kubeconfig" -n "$namespace" "$@"; }
 
 # --- what happens to pods ----------------------------------------------------------------------------------------
 # behave POD WORDS: how the simulated kubelet treats it from now on (tools/kubesim/kubelet.h).
@@ -202,7 +203,6 @@ claims_are() { is "$*" "$(list claim 'map(select(.metadata.deletionTimestamp == 
 revisions_are() { is "$2" "$(list revision "map(select(.metadata.ownerReferences[0].name == \"$1\")) | length")"; }
 revision_of() { get pod "$1" '.metadata.labels["controller-revision-hash"]'; }
 event_says() { matches "$1" "$(list event 'map("\(.reason): \(.message)") | join("\n")')"; }
-both() { "$@"; }
 
 check() {
     "$@" || fail "not so: $*; seen: $seen"
@@ -211,7 +211,7 @@ not() {
     if "$@"; then return 1; fi
 }
 wait_until() {
-    local seconds=$WAIT_SECONDS end
+    local seconds=$WAIT_SECONDS end tries=0
     if [[ $1 =~ ^[0-9]+$ ]]; then
         seconds=$1
         shift
@@ -219,7 +219,8 @@ wait_until() {
     end=$(clock_in "$seconds")
     until "$@"; do
         [ "$(clock_before "$end")" = yes ] || fail "not within $seconds s: $*; seen last: $seen"
-        pause_for 0.2
+        # What comes soon is seen soon; for what takes long a second does not matter.
+        if [ "$((tries++))" -lt 10 ]; then pause_for 0.2; else pause_for "$poll_seconds"; fi
     done
 }
 stays() {
@@ -229,27 +230,47 @@ stays() {
 }
 
 # --- what was seen on the way -----------------------------------------------------------------------------------
-# watch_pods: from now on; then the questions below look at everything since.
-watch_pods() {
-    "${server_call[@]}" -sS --noproxy '*' -N "$server_url$(path_of pod)?watch=1" >"$folder/pods.watch" 2>/dev/null &
-    background+=($!)
-    disown $!
-    wait_until watch_began
+# Everything since the story began, or since the last `from_now`: the server tells each state, none is missed between two looks.
+watch_everything() { # by `one`, when the server is there
+    local kind version
+    for kind in pod neoset; do
+        version=$(api GET "$(path_of "$kind")" | jq -r .metadata.resourceVersion)
+        "${server_call[@]}" -sS --noproxy '*' -N "$server_url$(path_of "$kind")?watch=1&resourceVersion=$version" \
+            >"$folder/$kind.watch" 2>/dev/null &
+        background+=($!)
+        disown $!
+    done
+    from_now
 }
-watch_began() { [ -s "$folder/pods.watch" ]; }
-# fewest_ready_is NAME N: at each moment at least N pods of the set were ready (and not terminating)
-fewest_ready_is() {
-    is "$2" "$(jq -nr --arg app "$1" '
+from_now() { pods_seen=$(($(wc -l <"$folder/pod.watch") + 1)) sets_seen=$(($(wc -l <"$folder/neoset.watch") + 1)); }
+pod_events() { tail -n "+$pods_seen" "$folder/pod.watch"; }
+set_events() { tail -n "+$sets_seen" "$folder/neoset.watch" | jq -c --arg name "$1" 'select(.object.metadata.name == $name)'; }
+
+# The states that a field of the status went through: fields_were NAME FIELD VALUE...
+fields_were() { is "${*:3}" "$(set_events "$1" | jq -c ".object.status.$2" | uniq | jq -sr 'map(select(. != null)) | join(" ")')"; }
+stages_were() { fields_were "$1" currentPartition "${@:2}"; }
+# always_ready NAME N: at each moment at least N of its pods were ready and not terminating.
+always_ready() {
+    seen=$(jq -nr --arg app "$1" --argjson from "$pods_seen" '
         def ready: .metadata.deletionTimestamp == null and any(.status.conditions[]?; .type == "Ready" and .status == "True");
-        [foreach (inputs | select(.object.metadata.labels.app == $app)) as $event ({};
-            if $event.type == "DELETED" then del(.[$event.object.metadata.name])
-            else .[$event.object.metadata.name] = ($event.object | ready) end;
-            [.[] | select(.)] | length)] as $counts
-        # It counts from the first time that all were ready.
-        | $counts | (index(max) // 0) as $first | .[$first:] | min' "$folder/pods.watch")"
+        [foreach inputs as $event ({line: 0, pods: {}};
+            .line += 1
+            | if $event.object.metadata.labels.app != $app then .
+              elif $event.type == "DELETED" then del(.pods[$event.object.metadata.name])
+              else .pods[$event.object.metadata.name] = ($event.object | ready) end;
+            if .line >= $from - 1 then [.pods[] | select(.)] | length else empty end)]
+        | "\(min) of \(length) states"' "$folder/pod.watch")
+    [ "${seen%% *}" -ge "$2" ]
 }
-# never_ran POD IMAGE: no state of the pod named the image
-never_ran() {
-    is "" "$(jq -r --arg pod "$1" --arg image "$2" 'select(.object.metadata.name == $pod)
-        | .object.spec.containers[].image | select(. == $image)' "$folder/pods.watch" | head -n 1)"
+# The images that a pod of this name had, one after another, whatever its uid.
+images_were() { is "${*:2}" "$(pod_events | jq -r --arg pod "$1" 'select(.object.metadata.name == $pod and .type != "DELETED") | .object.spec.containers[0].image' | uniq | paste -sd ' ')"; }
+never_ran() { # pod image
+    is "" "$(pod_events | jq -r --arg pod "$1" --arg image "$2" \
+        'select(.object.metadata.name == $pod and any(.object.spec.containers[]; .image == $image)) | $image' | head -n 1)"
 }
+# How many objects of this name there were.
+lives_of() { pod_events | jq -r --arg pod "$1" 'select(.object.metadata.name == $pod) | .object.metadata.uid' | sort -u | wc -l; }
+
+# writes: how many of the controller's writes the server accepted (those to its lease and those that only report apart).
+# Only where there is an audit log.
+writes() { audit_of_story | jq -r 'select((.auditID | startswith("neo-")) and .responseStatus.code < 300) | .auditID' | wc -l; }
