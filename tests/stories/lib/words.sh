@@ -42,6 +42,7 @@ path_of() { # kind [name] [subresource]
     claim) base=/api/v1/namespaces/$namespace/persistentvolumeclaims ;;
     event) base=/api/v1/namespaces/$namespace/events ;;
     service-account) base=/api/v1/namespaces/$namespace/serviceaccounts ;;
+    service) base=/api/v1/namespaces/$namespace/services ;;
     configmap) base=/api/v1/namespaces/$namespace/configmaps ;;
     revision) base=/apis/apps/v1/namespaces/$namespace/controllerrevisions ;;
     statefulset) base=/apis/apps/v1/namespaces/$namespace/statefulsets ;;
@@ -60,7 +61,7 @@ must() { # what api's arguments
     shift
     answer=$(api "$@" 2>&1) || fail "$what: $(jq -r '.message // .' <<<"$answer" 2>/dev/null || echo "$answer")"
 }
-get() { api GET "$(path_of "$1" "$2")" | jq -rc "${3:-.}"; }
+get() { api GET "$(path_of "$1" "$2")" | jq -rcS "${3:-.}"; }
 list() { api GET "$(path_of "$1")" | jq -rc ".items | ${2:-.}"; }
 patch() { must "patch $1 $2" PATCH "$(path_of "$1" "$2" "${4:-}")" "$3" application/merge-patch+json; }
 json_patch() { must "patch $1 $2" PATCH "$(path_of "$1" "$2" "${4:-}")" "$3" application/json-patch+json; }
@@ -81,11 +82,13 @@ delete() {
 short_path() {
     case $1 in
     image) echo template.spec.containers.0.image ;;
-    label.*) echo "template.metadata.labels.${1#label.}" ;;
     partition | maxUnavailable | pause | type) echo "updateStrategy.$1" ;;
     timeout) echo updateStrategy.inPlaceUpdateStrategy.readinessTimeoutSeconds ;;
     grace) echo updateStrategy.inPlaceUpdateStrategy.gracePeriodSeconds ;;
     readiness) echo updateStrategy.inPlaceUpdateStrategy.readiness ;;
+    behaviour) echo 'template.metadata.annotations.kubesim\.neo\.io/behaviour' ;;
+    label.*) echo "template.metadata.labels.${1#label.}" ;;
+    annotation.*) echo "template.metadata.annotations.${1#annotation.}" ;;
     *) echo "$1" ;;
     esac
 }
@@ -102,7 +105,7 @@ fields() { # PATH=VALUE... as a JSON list of [path, value]
         *) out+=("$field" "") ;;
         esac
     done
-    jq -nc '[$ARGS.positional | _nwise(2)]' --args "${out[@]}"
+    jq -nc '$ARGS.positional | [range(0; length; 2) as $i | .[$i : $i + 2]]' --args "${out[@]}"
 }
 manifest() { # name [PATH=VALUE...]
     jq -nc --arg name "$1" --argjson fields "$(fields "${@:2}")" --argjson pod "$pod_defaults" "$jq_words"'
@@ -171,6 +174,7 @@ ready_are() {
     is "$2 of $2, observed" "$(get neoset "$1" '"\(.status.readyReplicas) of \(.spec.replicas), \(
         if .status.observedGeneration == .metadata.generation then "observed" else "not observed" end)"')"
 }
+ready_are_not() { not status_is "$1" readyReplicas "$2"; }
 completed() { # the last template is on every pod, and proven
     is "Completed, observed" "$(get neoset "$1" '"\(.status.phase), \(
         if .status.observedGeneration == .metadata.generation then "observed" else "not observed" end)"')"
@@ -197,6 +201,11 @@ pod_waits_with() { # pod reason: of its first container; reasons are parted by |
 }
 pod_ready() { pod_is "$1" '.status.conditions[]? | select(.type == "Ready") | .status' "${2:-True}"; }
 terminating() { get "$1" "$2" '.metadata.deletionTimestamp != null' | grep -qx true; }
+orphaned_all() { is 0 "$(list pod 'map(.metadata.ownerReferences // [] | length) | add')"; }
+status_ends() { # the command that waits for a rollout has nothing to wait for
+    timeout 10 "$build/neosetctl" "${person[@]}" --kubeconfig "$person_kubeconfig" -n "$namespace" status "$1" -w >"$folder/status" 2>\&1
+    is 0 "$?"
+}
 exists() { api GET "$(path_of "$1" "$2")" >/dev/null 2>&1; }
 gone() { ! exists "$1" "$2"; }
 claims_are() { is "$*" "$(list claim 'map(select(.metadata.deletionTimestamp == null) | .metadata.name) | sort | join(" ")')"; }
@@ -264,6 +273,9 @@ always_ready() {
 }
 # The images that a pod of this name had, one after another, whatever its uid.
 images_were() { is "${*:2}" "$(pod_events | jq -r --arg pod "$1" 'select(.object.metadata.name == $pod and .type != "DELETED") | .object.spec.containers[0].image' | uniq | paste -sd ' ')"; }
+first_with_is() { # image pod: the first pod that had it
+    is "$2" "$(pod_events | jq -r --arg image "$1" 'select(.object.spec.containers[0].image == $image) | .object.metadata.name' | head -n 1)"
+}
 never_ran() { # pod image
     is "" "$(pod_events | jq -r --arg pod "$1" --arg image "$2" \
         'select(.object.metadata.name == $pod and any(.object.spec.containers[]; .image == $image)) | $image' | head -n 1)"
@@ -273,4 +285,5 @@ lives_of() { pod_events | jq -r --arg pod "$1" 'select(.object.metadata.name == 
 
 # writes: how many of the controller's writes the server accepted (those to its lease and those that only report apart).
 # Only where there is an audit log.
-writes() { audit_of_story | jq -r 'select((.auditID | startswith("neo-")) and .responseStatus.code < 300) | .auditID' | wc -l; }
+writes() { audit_of_story | jq -r 'select((.auditID | startswith("neo-")) and .responseStatus.code < 300
+    and .objectRef.resource != "leases") | .auditID' | wc -l; }
