@@ -7,7 +7,7 @@ wait_until settled db 2
 uid=$(get pod db-1 .metadata.uid)
 When the label of one goes
 patch pod db-1 '{"metadata":{"labels":{"app":"quarantine"}}}'
-Then it is nobody's, and still runs
+Then it belongs to nobody, and still runs
 wait_until pod_is db-1 '.metadata.ownerReferences | length' 0
 check pod_is db-1 .metadata.uid "$uid"
 When the label is back

@@ -8,7 +8,7 @@ from_now
 When the image changes
 set_image db app:v2
 wait_until completed db
-Then at each moment two were available, by the controller's own word
+Then at each moment two were available, as the controller says
 check is 2 "$(set_events db | jq -s 'map(.object.status.availableReplicas) | min')"
 And the pods started at least four seconds apart
 check is true "$(list pod '[.[].status.containerStatuses[0].state.running.startedAt | fromdate] | sort | [.[1] - .[0], .[2] - .[1]] | all(. >= 4)')"

@@ -8,4 +8,5 @@ old=$(get claim data-db-0 .metadata.uid)
 When the claim is deleted
 delete claim data-db-0
 Then there is another one
-wait_until not is "$old" "$(get claim data-db-0 .metadata.uid 2>/dev/null)"
+wait_until exists claim data-db-0
+wait_until not object_is claim data-db-0 .metadata.uid "$old"

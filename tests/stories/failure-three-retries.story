@@ -16,7 +16,7 @@ check condition_is db Stalled True
 And the pod is made anew three times, no more
 wait_until 180 message_says db 'three times|3 times|3 retries|three retries'
 stays 5 phase_is db Failed
-check is 4 "$(lives_of db-2)"
+check lived db-2 "^4$"
 check is "$others" "$(uids db | cut -d ' ' -f 1,2)"
 check always_ready db 2
 When the image becomes a good one

@@ -1,6 +1,6 @@
 # The controller ends itself (-9) around its own writes: before they are sent, after they are answered, before the answer is in the
 # journal.
-needs clock
+needs crash-points
 
 Given three pods
 neoset db

@@ -11,7 +11,7 @@ Then each has its own pods
 wait_until ready_are web 2
 check is "db-0 db-1 web-0 web-1" "$(list pod 'map(.metadata.name) | sort | join(" ")')"
 check is "db db web web" "$(list pod 'sort_by(.metadata.name) | map(.metadata.ownerReferences[0].name) | join(" ")')"
-stays 3 is "$uids" "$(list pod 'sort_by(.metadata.name) | map(select(.metadata.name | startswith("db"))) | map(.metadata.uid) | join(" ")')"
+stays 3 list_is pod 'sort_by(.metadata.name) | map(select(.metadata.name | startswith("db"))) | map(.metadata.uid) | join(" ")' "$uids"
 And both say so
 wait_until condition_is db SelectorShared True
 wait_until condition_is web SelectorShared True

@@ -12,7 +12,7 @@ wait_until completed db
 Then it is in place
 check uids_are db "$uids"
 check restarts_are db 1 1 1
-When the init container's image changes
+When the image of the init container changes
 edit db template.spec.initContainers.0.image=prepare:v2
 wait_until completed db
 Then the pods are made anew, and ran it

@@ -3,7 +3,7 @@
 # Stories on a real kubelet and containerd: as `real`, but pods are containers. There is no storage and no scheduler.
 # shellcheck source-path=SCRIPTDIR
 . "$here/lib/real.sh"
-SERVER_HAS="audit kubectl containers clock"
+SERVER_HAS="audit policies containers clock"
 pod_defaults='{"spec": {"nodeName": "node-1"},
     "container": {"readinessProbe": {"httpGet": {"path": "/ready", "port": 8080}, "periodSeconds": 1}}}'
 

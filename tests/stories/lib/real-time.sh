@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # What servers that live in real time share: the clock, and the controller as a process of the story's own.
 
-story_began=$EPOCHREALTIME
-clock() { awk -v a="$story_began" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }'; }
-clock_in() { echo $((${EPOCHREALTIME/./} + $1 * 1000000)); }
-clock_before() { if [ "${EPOCHREALTIME/./}" -lt "$1" ]; then echo yes; else echo no; fi; }
+story_began_us=${EPOCHREALTIME/./}
+now_ms() { now_ms=$(((${EPOCHREALTIME/./} - story_began_us) / 1000)); } # into the variable of its name: no process for that
 pause_for() { sleep "$1"; }
 
 journal=$folder/journal.db
+[ ! -x "$build-crash/neoset-controller" ] || SERVER_HAS+=" crash-points" # another build of it
 # start_controller [EDGE:KIND]: of the build with crash points, it ends itself there.
 start_controller() {
     local program=$build/neoset-controller

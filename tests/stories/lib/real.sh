@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Stories on a real kube-apiserver and kube-controller-manager; kubesim's kubelet plays the nodes. One control plane, a
 # namespace and a controller a story.
-SERVER_HAS="behaviours claims audit kubectl clock"
+SERVER_HAS="behaviours claims audit policies clock"
 
 open_server() { # once, by `run`
     start_control_plane "$work/cluster"
@@ -42,3 +42,21 @@ close_story() { # so that many stories do not fill the node; the namespace contr
     api DELETE "/api/v1/namespaces/$namespace" >/dev/null 2>&1 || true
 }
 audit_of_story() { jq -c --arg namespace "$namespace" 'select(.objectRef.namespace == $namespace)' "$audit_log"; }
+
+# Every pod that is made in the namespace of the story gets a label, and a second container, as a webhook does it.
+admission_policy() {
+    local policies=/apis/admissionregistration.k8s.io/v1
+    must "a policy" POST $policies/mutatingadmissionpolicies '{"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingAdmissionPolicy",
+        "metadata":{"name":"'"$namespace"'"},"spec":{"failurePolicy":"Fail","reinvocationPolicy":"Never",
+        "matchConstraints":{"resourceRules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE"],"resources":["pods"]}],
+            "namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"'"$namespace"'"}}},
+        "mutations":[{"patchType":"JSONPatch","jsonPatch":{"expression":"[JSONPatch{op: \"add\", path: \"/metadata/labels/injected\", value: \"injected\"},
+            JSONPatch{op: \"add\", path: \"/spec/containers/-\", value: Object.spec.containers{name: \"sidecar\", image: \"side:v1\"}}]"}}]}}'
+    must "its binding" POST $policies/mutatingadmissionpolicybindings '{"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingAdmissionPolicyBinding",
+        "metadata":{"name":"'"$namespace"'"},"spec":{"policyName":"'"$namespace"'"}}'
+    wait_until policy_works
+}
+policy_works() { # it is compiled a moment later
+    is injected "$(api POST "$(path_of pod)?dryRun=All" '{"metadata":{"name":"try","labels":{"app":"try"}},"spec":{"containers":[{"name":"app","image":"app"}]}}' |
+        jq -r .metadata.labels.injected)"
+}

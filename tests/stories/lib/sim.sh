@@ -4,7 +4,7 @@
 # only in pause_for, so that a story of minutes takes a second.
 SERVER_HAS="faults behaviours claims audit"
 
-open_server() { :; }
+open_server() { [ -x "$build/story-sim" ] || die "no $build/story-sim: make tests"; }
 close_server() { :; }
 
 open_story() {
@@ -20,7 +20,7 @@ open_story() {
     server_call=(curl)
     person=(--as person) # its steps are in a journal of its own
     person_kubeconfig=$folder/kubeconfig audit_log=$folder/audit.log journal=$folder/journal.db
-    clock_ms=0 poll_seconds=1
+    now_ms=0 poll_seconds=1
 }
 close_story() { :; }
 audit_of_story() { jq -c 'select(.user.username != "person")' "$audit_log"; }
@@ -28,12 +28,10 @@ audit_of_story() { jq -c 'select(.user.username != "person")' "$audit_log"; }
 tell_sim() { # command: its answer is in `answer`
     echo "$1" >&"$sim_in" && read -r -t 60 answer <&"$sim_out" || fail "the simulator has ended: $(tail -n 5 "$folder/sim.log")"
 }
-clock() { awk -v ms="$clock_ms" 'BEGIN { print ms / 1000 }'; }
-clock_in() { echo $((clock_ms + $1 * 1000)); }
-clock_before() { if [ "$clock_ms" -lt "$1" ]; then echo yes; else echo no; fi; }
-pause_for() {
-    tell_sim "run $(awk -v s="$1" 'BEGIN { print s * 1000 }')"
-    clock_ms=$answer
+now_ms() { :; } # the variable is what the simulator said last
+pause_for() { # seconds, with a fraction
+    tell_sim "run ${1}e3"
+    now_ms=$answer
 }
 start_controller() { tell_sim start; }
 kill_controller() { tell_sim kill; }

@@ -15,7 +15,10 @@ Given() { step="Given $*"; tell "$step"; }
 When() { step="When $*"; tell "$step"; }
 Then() { step="Then $*"; tell "$step"; }
 And() { step="And $*"; tell "$step"; }
-tell() { printf '%8.1f s  %s\n' "$(clock)" "$*"; }
+tell() {
+    now_ms
+    printf '%6d.%d s  %s\n' $((now_ms / 1000)) $((now_ms / 100 % 10)) "$*"
+}
 
 # needs WHAT...: the story is skipped where the server has not got it.
 needs() {
@@ -194,8 +197,9 @@ images_are() { is "${*:2}" "$(pods "$1" 'map(.spec.containers[0].image) | join("
 restarts_are() { is "${*:2}" "$(pods "$1" 'map(.status.containerStatuses[0].restartCount) | join(" ")')"; }
 uids() { pods "$1" 'map(.metadata.uid) | join(" ")'; }
 uids_are() { is "${*:2}" "$(uids "$1")"; }
-pod() { get pod "$1" "$2"; }
-pod_is() { is "$3" "$(get pod "$1" "$2" 2>/dev/null)"; }
+object_is() { is "$4" "$(get "$1" "$2" "$3" 2>/dev/null)"; } # kind name jq value
+list_is() { is "$3" "$(list "$1" "$2")"; }                    # kind jq value
+pod_is() { object_is pod "$@"; }
 pod_waits_with() { # pod reason: of its first container; reasons are parted by |
     matches "^($2)$" "$(get pod "$1" '.status.containerStatuses[0].state.waiting.reason' 2>/dev/null)"
 }
@@ -225,17 +229,20 @@ wait_until() {
         seconds=$1
         shift
     fi
-    end=$(clock_in "$seconds")
+    now_ms
+    end=$((now_ms + seconds * 1000))
     until "$@"; do
-        [ "$(clock_before "$end")" = yes ] || fail "not within $seconds s: $*; seen last: $seen"
+        now_ms
+        [ "$now_ms" -lt "$end" ] || fail "not within $seconds s: $*; seen last: $seen"
         # What comes soon is seen soon; for what takes long a second does not matter.
         if [ "$((tries++))" -lt 10 ]; then pause_for 0.2; else pause_for "$poll_seconds"; fi
     done
 }
 stays() {
     local end
-    end=$(clock_in "$1")
-    while check "${@:2}" && [ "$(clock_before "$end")" = yes ]; do pause_for 0.3; done
+    now_ms
+    end=$((now_ms + $1 * 1000))
+    while check "${@:2}" && now_ms && [ "$now_ms" -lt "$end" ]; do pause_for 0.4; done
 }
 
 # --- what was seen on the way -----------------------------------------------------------------------------------
@@ -280,7 +287,8 @@ never_ran() { # pod image
     is "" "$(pod_events | jq -r --arg pod "$1" --arg image "$2" \
         'select(.object.metadata.name == $pod and any(.object.spec.containers[]; .image == $image)) | $image' | head -n 1)"
 }
-# How many objects of this name there were.
+# How many pods of this name there were: `lived POD REGULAR-EXPRESSION`.
+lived() { matches "$2" "$(lives_of "$1")"; }
 lives_of() { pod_events | jq -r --arg pod "$1" 'select(.object.metadata.name == $pod) | .object.metadata.uid' | sort -u | wc -l; }
 
 # writes: how many of the controller's writes the server accepted (those to its lease and those that only report apart).
