@@ -18,7 +18,8 @@ static bool is_taken(const struct plan *plan, const char *name)
         return true;
     const struct refusal *refusal =
         neoset_memory_refusal(at->memory, KUBE_REVISION, name, STEP_CREATE_REVISION);
-    return refusal && refusal->http == 409;
+    /* 0: the answer was no word on it, and a look at the name found another object there. */
+    return refusal && (refusal->http == 409 || refusal->http == 0);
 }
 
 static void make_revision(struct plan *plan)
