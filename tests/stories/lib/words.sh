@@ -88,6 +88,7 @@ short_path() {
     partition | maxUnavailable | pause | type) echo "updateStrategy.$1" ;;
     timeout) echo updateStrategy.inPlaceUpdateStrategy.readinessTimeoutSeconds ;;
     grace) echo updateStrategy.inPlaceUpdateStrategy.gracePeriodSeconds ;;
+    prefetch) echo updateStrategy.inPlaceUpdateStrategy.prefetch ;;
     readiness) echo updateStrategy.inPlaceUpdateStrategy.readiness ;;
     behaviour) echo 'template.metadata.annotations.kubesim\.neo\.io/behaviour' ;;
     label.*) echo "template.metadata.labels.${1#label.}" ;;
@@ -117,10 +118,11 @@ manifest() { # name [PATH=VALUE...]
             spec: {replicas: 3, serviceName: $name, selector: {matchLabels: {app: $name}},
                 template: {metadata: {labels: {app: $name}}, spec: ({terminationGracePeriodSeconds: 1,
                     containers: [{name: "app", image: "app:v1"} + $pod.container]} + $pod.spec)},
-                updateStrategy: {inPlaceUpdateStrategy: {readinessTimeoutSeconds: 60}}}};
+                updateStrategy: {inPlaceUpdateStrategy: {readinessTimeoutSeconds: 60, prefetch: "Never"}}}};
             setpath(["spec"] + ($path | steps); $text | value))'
 }
-# neoset NAME [PATH=VALUE...]: creates a set of three app:v1; claim=NAME gives it a claim template.
+# neoset NAME [PATH=VALUE...]: creates a set of three app:v1; claim=NAME gives it a claim template. Without prefetch: most stories
+# are about what happens to a pod that gets a bad image.
 neoset() {
     local name=$1 arguments=() argument
     shift
