@@ -1,5 +1,6 @@
 # A new template in the middle of a rollout: it begins again with a canary, and no pod is led through the abandoned one (argo-rollouts
 # lists superseded rollouts).
+needs behaviours
 
 Given four pods, of which the canary is on app:v2
 neoset db replicas=4

@@ -1,8 +1,8 @@
 # Two containers, and only one image changes: the other container runs on (cloneset's own tests C-2 and C-3 as far as they apply).
+needs behaviours
 
 Given three pods of two containers
 neoset db 'template.spec.containers.1={"name":"side","image":"side:v1"}'
-needs behaviours
 wait_until settled db 3
 When the image of the second changes
 edit db template.spec.containers.1.image=side:v2

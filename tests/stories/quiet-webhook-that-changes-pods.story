@@ -1,6 +1,6 @@
 # An admission policy adds a container and rewrites the registry of every pod: pods never equal their template, and a controller that
 # compares the two rolls for ever (kubernetes 61998). Here the live pod is compared with what we wrote.
-needs policies
+needs policies behaviours
 
 Given a policy that injects into every pod of this namespace, and three pods
 admission_policy

@@ -1,8 +1,8 @@
 # An init container's new image would be accepted in place and never run: the pod is made anew. The main image alone is changed in
 # place, and the init container is not run again.
+needs behaviours
 
 Given three pods with an init container
-needs behaviours
 neoset db 'template.spec.initContainers=[{"name":"prepare","image":"prepare:v1"}]'
 wait_until settled db 3
 uids=$(uids db)

@@ -12,7 +12,7 @@ done
 Then there are the stable one, the target, and two more
 wait_until revisions_are db 4
 When a rollout completes
-set_image db app:v9
+set_image db app:v2
 wait_until completed db
 Then the limit holds
 wait_until revisions_are db 3

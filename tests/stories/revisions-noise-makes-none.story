@@ -1,5 +1,6 @@
 # Noise makes no revision and no write: fields written out with their defaults, another order of the keys, nulls, a label of the
 # set. An upgrade that wrote a null less restarted every workload (kubernetes 134773; argo-rollouts 4696).
+needs behaviours
 
 Given three pods
 neoset db

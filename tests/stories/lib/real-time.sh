@@ -12,7 +12,7 @@ journal=$folder/journal.db
 start_controller() {
     local program=$build/neoset-controller
     [ -z "${1:-}" ] || program=$build-crash/neoset-controller
-    NEOSET_CRASH=${1:-} "$program" --kubeconfig "$controller_kubeconfig" --journal "$journal" -n "$namespace" \
+    NEOSET_CRASH=${1:-} exec_in_network "$program" --kubeconfig "$controller_kubeconfig" --journal "$journal" -n "$namespace" \
         --lease "$lease" --listen none >>"$folder/controller.log" 2>&1 &
     controller=$!
     background+=("$controller")

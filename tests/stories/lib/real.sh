@@ -12,6 +12,8 @@ open_server() { # once, by `run`
 prepare_server() {
     in_network kubectl apply -f "$top/deploy/crd.yaml" -f "$top/deploy/rbac.yaml" >/dev/null
     wait_for 30 "the definition" in_network kubectl wait --for=condition=Established crd/neosets.apps.neo.io --timeout=1s
+    # Established, its storage may still be made ready: 429.
+    wait_for 30 "the first list" in_network kubectl get neosets
     bind_controller neoset-controller >/dev/null
 }
 close_server() {
@@ -25,10 +27,10 @@ open_story() {
     pki=$E2E_STATE/pki
     namespace=story-$name
     server_url=$E2E_SERVER
-    server_call=(in_network curl --cacert "$pki/ca.crt" --cert "$pki/admin.crt" --key "$pki/admin.key")
+    server_call=(curl --cacert "$pki/ca.crt" --cert "$pki/admin.crt" --key "$pki/admin.key")
     sed "s/namespace: default/namespace: $namespace/" "$E2E_STATE/admin.kubeconfig" >"$folder/kubeconfig"
     person_kubeconfig=$folder/kubeconfig controller_kubeconfig=$E2E_STATE/controller.kubeconfig
-    person=()
+    person=() poll_seconds=0.8
     lease=$namespace/neoset audit_log=$E2E_AUDIT_LOG
     must "a namespace" POST /api/v1/namespaces "{\"metadata\":{\"name\":\"$namespace\"}}"
     must "a role" POST "/apis/rbac.authorization.k8s.io/v1/namespaces/$namespace/roles" '{"metadata":{"name":"neoset-controller"},
@@ -50,8 +52,7 @@ admission_policy() {
         "metadata":{"name":"'"$namespace"'"},"spec":{"failurePolicy":"Fail","reinvocationPolicy":"Never",
         "matchConstraints":{"resourceRules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE"],"resources":["pods"]}],
             "namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"'"$namespace"'"}}},
-        "mutations":[{"patchType":"JSONPatch","jsonPatch":{"expression":"[JSONPatch{op: \"add\", path: \"/metadata/labels/injected\", value: \"injected\"},
-            JSONPatch{op: \"add\", path: \"/spec/containers/-\", value: Object.spec.containers{name: \"sidecar\", image: \"side:v1\"}}]"}}]}}'
+        "mutations":[{"patchType":"JSONPatch","jsonPatch":{"expression":"[JSONPatch{op: \"add\", path: \"/metadata/labels/injected\", value: \"injected\"}, JSONPatch{op: \"add\", path: \"/spec/containers/-\", value: Object.spec.containers{name: \"sidecar\", image: \"side:v1\"}}]"}}]}}'
     must "its binding" POST $policies/mutatingadmissionpolicybindings '{"apiVersion":"admissionregistration.k8s.io/v1","kind":"MutatingAdmissionPolicyBinding",
         "metadata":{"name":"'"$namespace"'"},"spec":{"policyName":"'"$namespace"'"}}'
     wait_until policy_works

@@ -57,7 +57,7 @@ path_of() { # kind [name] [subresource]
 api() {
     local arguments=(-sS --noproxy '*' --max-time 20 --fail-with-body -X "$1")
     [ $# -lt 3 ] || arguments+=(--data-binary "$3" -H "Content-Type: ${4:-application/json}")
-    "${server_call[@]}" "${arguments[@]}" "$server_url$2"
+    in_network "${server_call[@]}" "${arguments[@]}" "$server_url$2"
 }
 must() { # what api's arguments
     local what=$1 answer
@@ -154,7 +154,7 @@ scale() { edit "$1" replicas="$2"; }
 refused() { # api's arguments: the server says no, and `seen` is how
     if seen=$(api "$@" 2>&1); then return 1; fi
 }
-neosetctl() { "$build/neosetctl" "${person[@]}" --kubeconfig "$person_kubeconfig" -n "$namespace" "$@"; }
+neosetctl() { in_network "$build/neosetctl" "${person[@]}" --kubeconfig "$person_kubeconfig" -n "$namespace" "$@"; }
 
 # --- what happens to pods ----------------------------------------------------------------------------------------
 # behave POD WORDS: how the simulated kubelet treats it from now on (tools/kubesim/kubelet.h).
@@ -209,7 +209,7 @@ pod_ready() { pod_is "$1" '.status.conditions[]? | select(.type == "Ready") | .s
 terminating() { get "$1" "$2" '.metadata.deletionTimestamp != null' | grep -qx true; }
 orphaned_all() { is 0 "$(list pod 'map(.metadata.ownerReferences // [] | length) | add')"; }
 status_ends() { # the command that waits for a rollout has nothing to wait for
-    timeout 10 "$build/neosetctl" "${person[@]}" --kubeconfig "$person_kubeconfig" -n "$namespace" status "$1" -w >"$folder/status" 2>\&1
+    in_network timeout 10 "$build/neosetctl" "${person[@]}" --kubeconfig "$person_kubeconfig" -n "$namespace" status "$1" -w >"$folder/status" 2>\&1
     is 0 "$?"
 }
 exists() { api GET "$(path_of "$1" "$2")" >/dev/null 2>&1; }
@@ -253,7 +253,7 @@ watch_everything() { # by `one`, when the server is there
     local kind version
     for kind in pod neoset; do
         version=$(api GET "$(path_of "$kind")" | jq -r .metadata.resourceVersion)
-        "${server_call[@]}" -sS --noproxy '*' -N "$server_url$(path_of "$kind")?watch=1&resourceVersion=$version" \
+        exec_in_network "${server_call[@]}" -sS --noproxy '*' -N "$server_url$(path_of "$kind")?watch=1&resourceVersion=$version" \
             >"$folder/$kind.watch" 2>/dev/null &
         background+=($!)
         disown $!
