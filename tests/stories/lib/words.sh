@@ -209,7 +209,7 @@ pod_ready() { pod_is "$1" '.status.conditions[]? | select(.type == "Ready") | .s
 terminating() { get "$1" "$2" '.metadata.deletionTimestamp != null' | grep -qx true; }
 orphaned_all() { is 0 "$(list pod 'map(.metadata.ownerReferences // [] | length) | add')"; }
 status_ends() { # the command that waits for a rollout has nothing to wait for
-    in_network timeout 10 "$build/neosetctl" "${person[@]}" --kubeconfig "$person_kubeconfig" -n "$namespace" status "$1" -w >"$folder/status" 2>\&1
+    in_network timeout 10 "$build/neosetctl" "${person[@]}" --kubeconfig "$person_kubeconfig" -n "$namespace" status "$1" -w >"$folder/status" 2>&1
     is 0 "$?"
 }
 exists() { api GET "$(path_of "$1" "$2")" >/dev/null 2>&1; }
