@@ -12,7 +12,7 @@ static bool avoided[OPERATION_KIND_COUNT];
 static struct {
     const char *name;
     bool with;
-} known[] = {{"scale-in-broken", false}, {"forgotten-deadline", false}, {"adopt-history", false}};
+} known[] = {{"adopt-history", false}};
 
 bool draw_with(const char *name)
 {

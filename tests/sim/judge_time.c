@@ -138,8 +138,7 @@ static void look_at_deadlines(struct judge *judge, struct seen_set *set, int64_t
         if (!pod->waits || pod->serving || out_us < EXPIRES_WITHIN_US || pod->waited_us < due_us || failed ||
             spec->pause || !is_in_reach(spec, i) || !pod->scheduled ||
             !is_owed(judge, MAX(spec->at_us, 0), START_GRACE_US) || judge->journal_lost ||
-            judge->world->draw->standby ||
-            (draw_tolerates("forgotten-deadline") && judge->world->restarted) || judge->clock_jumped)
+            judge->world->draw->standby || judge->clock_jumped)
             continue;
         judge_tell_open(judge);
         judge_break(judge, 9,

@@ -480,17 +480,6 @@ static void heal_pods(struct world *world)
     }
 }
 
-/* Pods outside of the range that hold each other. */
-static void remove_extra(struct world *world, int set, int end)
-{
-    for (int i = end; i < POD_ORDINALS_MAX && draw_tolerates("scale-in-broken"); i++) {
-        CLEANUP_FREE char *path = xasprintf(PODS_PATH "/%s-%d", set_name(set), i);
-        CLEANUP_JSON cJSON *pod = sim_server_get(world->server, path);
-        if (pod)
-            (void)ask(world, "DELETE", path, "application/json", "{}");
-    }
-}
-
 static void heal_set(struct world *world, int set)
 {
     CLEANUP_JSON cJSON *there = world_set(world, set);
@@ -499,7 +488,6 @@ static void heal_set(struct world *world, int set)
         return;
     }
     int replicas = (int)json_int64_or(json_get(there, "spec"), "replicas", 1);
-    remove_extra(world, set, world->draw->sets[set].start + MAX(replicas, 1));
     for (int i = 0; i < world->draw->sets[set].containers; i++)
         set_image(world, set, i, i == 0 ? "db:good" : "log:good");
     (void)merge(world, set,

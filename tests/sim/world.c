@@ -82,7 +82,6 @@ static void put_ballast(const struct program *program)
 void program_start(struct program *program)
 {
     struct world *world = program->world;
-    world->restarted = world->restarted || program->started_us > 0;
     program->env = env_sim_process(world->env);
     env_sim_on_work(program->env, commit_time, world);
     program->ended = program->stopped = false;

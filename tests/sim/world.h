@@ -44,8 +44,7 @@ struct world {
     int64_t disk_us;
     int64_t clock_off_us;
     uint64_t call_count;
-    bool restarted; /* a controller was started more than once */
-    bool calm;      /* nothing is done to it any more */
+    bool calm; /* nothing is done to it any more */
 };
 
 struct world *world_prepare(void);
