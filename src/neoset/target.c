@@ -87,7 +87,8 @@ static bool is_used(void *context, const char *name)
         (plan->wanted && str_equal(name, plan->wanted->name)))
         return true;
     for (size_t i = 0; i < plan->slot_count && !PLANT("history-cuts-used"); i++)
-        if (plan->slots[i].ours && str_equal(plan->slots[i].pod->revision, name))
+        /* Whoever owns the pod: it may be adopted in this very turn. */
+        if (plan->slots[i].pod && str_equal(plan->slots[i].pod->revision, name))
             return true;
     return false;
 }

@@ -207,6 +207,28 @@ static void a_revision_that_cannot_be_updated_holds_no_adoption_back(void **stat
     assert_restarts(scene, 2, 1);
 }
 
+/* The history of the new set keeps nothing, but what a pod runs, also one that is only being adopted. */
+static void what_an_orphan_runs_is_not_cut_from_history(void **state)
+{
+    struct scene *scene = *state;
+    create_set(scene, 2, 1, "mysql:8.0");
+    start(scene);
+    wait_for(scene, "Idle", "mysql:8.0", 2, 60 * US_PER_S);
+    set_image(scene, "mysql:8.1");
+    wait_for(scene, "Completed", "mysql:8.1", 2, 120 * US_PER_S);
+    CLEANUP_FREE char *before = uid_at(scene, PODS_PATH, "mysql-1");
+    person(scene, "DELETE", SET_PATH, "application/json", "{\"propagationPolicy\":\"Orphan\"}");
+    pass(scene, 5 * US_PER_S);
+    kill_program(&scene->program);
+    create_set(scene, 2, 1, "mysql:8.2");
+    patch_set(scene, "{\"spec\":{\"revisionHistoryLimit\":0}}");
+    start(scene);
+    wait_for(scene, "Completed", "mysql:8.2", 2, 240 * US_PER_S);
+    CLEANUP_FREE char *after = uid_at(scene, PODS_PATH, "mysql-1");
+    assert_string_equal(after, before); /* in place: its revision was known */
+    assert_nothing_is_open(scene);
+}
+
 static void pods_of_another_version_are_adopted_and_brought_to_the_target(void **state)
 {
     struct scene *scene = *state;
@@ -422,6 +444,7 @@ int main(void)
         scene_test(pods_of_a_statefulset_that_left_its_revision_are_adopted_as_they_are),
         scene_test(pods_wait_for_their_revision_to_be_free),
         scene_test(a_revision_that_cannot_be_updated_holds_no_adoption_back),
+        scene_test(what_an_orphan_runs_is_not_cut_from_history),
         scene_test(pods_of_another_version_are_adopted_and_brought_to_the_target),
         scene_test(a_pod_whose_labels_stop_matching_is_released_and_not_deleted),
         scene_test(a_revision_name_that_is_taken_is_counted_around),
