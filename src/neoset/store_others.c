@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "neoset/store_parts.h"
+
+#include "kube/object.h"
+
+/* --- claims --------------------------------------------------------------------------------------------- */
+
+static void tell_claim_changed(struct store *store, const char *namespace, const char *claim_name)
+{
+    size_t position = 0;
+    char *set_name = NULL;
+    while ((set_name = neoset_claim_next_set(claim_name, &position)) != NULL) {
+        struct set_group *group = store_find_group(store, namespace, set_name);
+        if (group && group->set)
+            store_tell_changed(store, group);
+        free(set_name);
+    }
+}
+
+struct claim_slot *store_find_claim_slot(const struct store *store, const char *namespace, const char *name)
+{
+    CLEANUP_FREE char *key = store_group_key(namespace, name);
+    struct claim_slot *slot = NULL;
+    HASH_FIND_STR(store->claims, key, slot);
+    return slot;
+}
+
+const struct claim_fact *store_find_claim(const struct store *store, const char *namespace, const char *name)
+{
+    const struct claim_slot *slot = store_find_claim_slot(store, namespace, name);
+    return slot ? slot->fact : NULL;
+}
+
+void store_take_claim(struct store *store, const cJSON *object, uint32_t mark)
+{
+    struct claim_fact *fact = claim_fact_make(store->pool, object);
+    if (!fact)
+        return;
+    struct claim_slot *slot = store_find_claim_slot(store, fact->namespace, fact->name);
+    if (slot && mark)
+        slot->mark = mark;
+    if (slot && store_is_older(fact->version, slot->fact->version)) {
+        claim_fact_free(fact);
+        return;
+    }
+    if (slot) {
+        claim_fact_free(slot->fact);
+    } else {
+        slot = xcalloc(1, sizeof(*slot));
+        slot->key = store_group_key(fact->namespace, fact->name);
+        slot->mark = mark;
+        HASH_ADD_KEYPTR(hh, store->claims, slot->key, strlen(slot->key), slot);
+    }
+    slot->fact = fact;
+    tell_claim_changed(store, fact->namespace, fact->name);
+}
+
+static void claim_slot_free(struct claim_slot *slot)
+{
+    claim_fact_free(slot->fact);
+    free(slot->key);
+    free(slot);
+}
+
+void store_remove_claim(struct store *store, struct claim_slot *slot)
+{
+    HASH_DEL(store->claims, slot); /* NOLINT(clang-analyzer-unix.Malloc): does not follow uthash */
+    tell_claim_changed(store, slot->fact->namespace, slot->fact->name);
+    claim_slot_free(slot);
+}
+
+void store_free_claims(struct store *store)
+{
+    struct claim_slot *slot = store->claims, *next = NULL;
+    HASH_CLEAR(hh, store->claims);
+    for (; slot; slot = next) {
+        next = slot->hh.next;
+        claim_slot_free(slot);
+    }
+}
+
+/* --- revisions ------------------------------------------------------------------------------------------ */
+
+static struct owner_slot *find_owner(const struct store *store, const char *uid)
+{
+    struct owner_slot *owner = NULL;
+    HASH_FIND_STR(store->owners, uid, owner);
+    return owner;
+}
+
+const struct owner_slot *store_find_revisions(const struct store *store, const char *uid)
+{
+    return find_owner(store, uid);
+}
+
+const struct owner_slot *store_find_orphans(const struct store *store, const char *namespace)
+{
+    CLEANUP_FREE char *key = xasprintf("/%s", namespace);
+    return find_owner(store, key);
+}
+
+/* No uid begins with a slash. The caller's. */
+static char *owner_key(const struct revision_fact *fact)
+{
+    return fact->owner_uid ? xstrdup(fact->owner_uid)
+                           : xasprintf("/%s", fact->namespace ? fact->namespace : "");
+}
+
+static void link_owner(struct store *store, struct revision_slot *slot)
+{
+    CLEANUP_FREE char *key = owner_key(slot->fact);
+    struct owner_slot *owner = find_owner(store, key);
+    if (!owner) {
+        owner = xcalloc(1, sizeof(*owner));
+        owner->uid = STEAL(key);
+        HASH_ADD_KEYPTR(hh, store->owners, owner->uid, strlen(owner->uid), owner);
+    }
+    if (owner->count == owner->room) {
+        owner->room = MAX(2 * owner->room, (size_t)4);
+        owner->items = xreallocarray(owner->items, owner->room, sizeof(struct revision_slot *));
+    }
+    owner->items[owner->count++] = slot;
+}
+
+static void owner_free(struct owner_slot *owner)
+{
+    free(owner->items);
+    free(owner->uid);
+    free(owner);
+}
+
+static void unlink_owner(struct store *store, const struct revision_slot *slot)
+{
+    CLEANUP_FREE char *key = owner_key(slot->fact);
+    struct owner_slot *owner = find_owner(store, key);
+    ENSURE(owner != NULL);
+    for (size_t i = 0; i < owner->count; i++)
+        if (owner->items[i] == slot)
+            owner->items[i] = owner->items[--owner->count];
+    if (owner->count > 0)
+        return;
+    HASH_DEL(store->owners, owner);
+    owner_free(owner);
+}
+
+struct revision_slot *store_find_revision_slot(const struct store *store, const char *namespace,
+                                               const char *name)
+{
+    CLEANUP_FREE char *key = store_group_key(namespace, name);
+    struct revision_slot *slot = NULL;
+    HASH_FIND_STR(store->revisions, key, slot);
+    return slot;
+}
+
+static void tell_revision_changed(struct store *store, const struct revision_slot *slot)
+{
+    struct set_group *group =
+        slot->set_name ? store_find_group(store, slot->fact->namespace, slot->set_name) : NULL;
+    if (group && group->set)
+        store_tell_changed(store, group);
+}
+
+/* "db-5f6d8c" → "db": whom an orphan may have belonged to; the caller's, or NULL. */
+static char *set_of_revision(const char *name)
+{
+    const char *dash = strrchr(name, '-');
+    return dash && dash > name ? xstrndup(name, (size_t)(dash - name)) : NULL;
+}
+
+static void revision_slot_free(struct revision_slot *slot)
+{
+    revision_fact_free(slot->fact);
+    free(slot->set_name);
+    free(slot->key);
+    free(slot);
+}
+
+void store_remove_revision(struct store *store, struct revision_slot *slot)
+{
+    HASH_DEL(store->revisions, slot);
+    unlink_owner(store, slot);
+    tell_revision_changed(store, slot);
+    revision_slot_free(slot);
+}
+
+/* Only what a NeoSet controls, and orphans: StatefulSets and DaemonSets keep thousands of others. */
+void store_take_revision(struct store *store, const cJSON *object, uint32_t mark)
+{
+    const cJSON *controller = kube_object_controller(object);
+    bool is_ours = !controller || (str_equal(json_str(controller, "kind"), "NeoSet") &&
+                                   json_str(controller, "uid") && json_str(controller, "name"));
+    const char *name = kube_object_name(object);
+    if (!name)
+        return;
+    struct revision_slot *slot = store_find_revision_slot(store, kube_object_namespace(object), name);
+    if (slot && mark)
+        slot->mark = mark;
+    if (slot && store_is_older(kube_object_version(object), slot->fact->version))
+        return;
+    if (slot)
+        store_remove_revision(store, slot);
+    if (!is_ours)
+        return;
+    struct revision_fact *fact = revision_fact_make(store->pool, object);
+    ENSURE(fact && (fact->owner_uid || !controller));
+    slot = xcalloc(1, sizeof(*slot));
+    slot->key = store_group_key(fact->namespace, fact->name);
+    slot->fact = fact;
+    slot->set_name = controller ? xstrdup(json_str(controller, "name")) : set_of_revision(name);
+    slot->mark = mark;
+    HASH_ADD_KEYPTR(hh, store->revisions, slot->key, strlen(slot->key), slot);
+    link_owner(store, slot);
+    tell_revision_changed(store, slot);
+}
+
+void store_free_revisions(struct store *store)
+{
+    struct owner_slot *owner = store->owners, *next_owner = NULL;
+    HASH_CLEAR(hh, store->owners);
+    for (; owner; owner = next_owner) {
+        next_owner = owner->hh.next;
+        owner_free(owner);
+    }
+    struct revision_slot *slot = store->revisions, *next = NULL;
+    HASH_CLEAR(hh, store->revisions);
+    for (; slot; slot = next) {
+        next = slot->hh.next;
+        revision_slot_free(slot);
+    }
+}
