@@ -372,4 +372,22 @@ static inline const char *scene_sql(struct scene *scene, const char *sql)
     return journal_fixture_sql(scene->journal.path, sql);
 }
 
+/* A commit takes two seconds. */
+static inline int64_t scene_slow_disk(void *context)
+{
+    (void)context;
+    return 2 * US_PER_S;
+}
+
+/* Leaves an update of mysql-4 in doubt and open; the bytes of its first attempt are copied. */
+static inline void scene_leave_open(struct scene *scene, char *bytes, size_t size)
+{
+    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
+    struct env_sim_call *call = scene_expect(scene, "PATCH", NULL);
+    snprintf(bytes, size, "%.*s", (int)call->body_length, call->body);
+    scene_cut(scene, call);
+    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u1", "10", NULL));
+    assert_int_equal(scene->woken, 1);
+}
+
 #define scene_test(function) cmocka_unit_test_setup_teardown(function, scene_setup, scene_teardown)

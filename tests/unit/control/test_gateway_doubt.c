@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Steps in doubt that stay open: sent again while they are wanted, made impossible when they are not. */
+#include "scene.h"
+
+/* --- open and still wanted ------------------------------------------------------------------------------ */
+
+static void the_same_bytes_are_sent_again_under_the_next_attempt(void **state)
+{
+    struct scene *scene = *state;
+    char bytes[1024];
+    scene_leave_open(scene, bytes, sizeof(bytes));
+    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
+    struct env_sim_call *call = scene_expect(scene, "PATCH", NULL);
+    assert_int_equal(call->body_length, strlen(bytes));
+    assert_memory_equal(call->body, bytes, call->body_length);
+    assert_true(str_ends_with(env_sim_http_header(call, "Audit-ID"), "-2"));
+    scene_answer(scene, call, 200, pod_text("u1", "11", NULL));
+    assert_history(scene, "begin intent unknown applied");
+    assert_string_equal(scene_sql(scene, "SELECT group_concat(attempt, ' ') FROM entry WHERE step > 0"),
+                        "1 1 2");
+}
+
+static void the_unknown_entry_is_on_disk_before_the_next_attempt_leaves(void **state)
+{
+    struct scene *scene = *state;
+    char bytes[1024];
+    scene_leave_open(scene, bytes, sizeof(bytes));
+    journal_fixture_settle(&scene->journal);
+    env_sim_on_work(scene->env, scene_slow_disk, NULL);
+    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
+    scene_expect_none_for(scene, 1900 * US_PER_MS);
+    (void)scene_expect(scene, "PATCH", NULL);
+    assert_string_equal(scene_sql(scene, "SELECT count(*) FROM entry WHERE kind = 'unknown'"), "1");
+}
+
+static void another_step_does_not_pass_as_the_open_one(void **state)
+{
+    struct scene *scene = *state;
+    char bytes[1024];
+    scene_leave_open(scene, bytes, sizeof(bytes));
+    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "c")), -ERROR_CONFLICT);
+    struct step_request *moved = scene_patch("mysql-4", "b");
+    str_replace(&moved->version, "11");
+    assert_int_equal(scene_submit(scene, moved), -ERROR_CONFLICT);
+}
+
+static void in_doubt_nothing_else_takes_availability_away(void **state)
+{
+    struct scene *scene = *state;
+    char bytes[1024];
+    scene_leave_open(scene, bytes, sizeof(bytes));
+    assert_true(gateway_lowers_availability(scene->gateway, KUBE_NEOSET, "db", "mysql"));
+    assert_int_equal(scene_submit(scene, scene_patch("mysql-3", "b")), -ERROR_CONFLICT);
+    assert_int_equal(scene_submit(scene, scene_create("mysql-5", "a")), 0);
+}
+
+static void a_server_that_never_answers_is_not_hammered(void **state)
+{
+    struct scene *scene = *state;
+    int attempts = 0;
+    int64_t end_us = env_boot_us(scene->env) + 60 * US_PER_S;
+    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
+    while (env_boot_us(scene->env) < end_us) {
+        struct env_sim_call *call = scene_next(scene);
+        if (strcmp(call->method, "GET") == 0) {
+            scene_answer(scene, call, 200, pod_text("u1", "10", NULL));
+            (void)scene_submit(scene, scene_patch("mysql-4", "b"));
+        } else {
+            attempts++;
+            scene_answer(scene, call, 503, STATUS_OF(503, "ServiceUnavailable"));
+        }
+    }
+    assert_in_range(attempts, 3, 40);
+}
+
+/* --- open and no longer wanted -------------------------------------------------------------------------- */
+
+static void what_is_no_longer_wanted_is_made_impossible_first(void **state)
+{
+    struct scene *scene = *state;
+    char bytes[1024];
+    scene_leave_open(scene, bytes, sizeof(bytes));
+    scene_settle_unwanted(scene);
+    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u1", "10", NULL));
+    struct env_sim_call *block = scene_expect(scene, "PATCH", "/pods/mysql-4?");
+    assert_string_equal(env_sim_http_header(block, "Content-Type"), "application/merge-patch+json");
+    CLEANUP_JSON cJSON *body = NULL;
+    assert_int_equal(json_parse(block->body, block->body_length, &body, NULL), 0);
+    assert_string_equal(json_path_str(body, "metadata", "resourceVersion", NULL), "10");
+    assert_null(json_get(body, "spec"));
+    scene_answer(scene, block, 200, pod_text("u1", "11", key_of_call(block)));
+    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u1", "11", NULL));
+    assert_told(scene, scene->told_count - 1, JOURNAL_ABSENT);
+    assert_history(scene, "begin intent intent applied absent");
+    assert_string_equal(
+        scene_sql(scene, "SELECT action FROM entry WHERE kind = 'intent' ORDER BY seq DESC LIMIT 1"),
+        "block");
+}
+
+static void a_step_that_arrives_before_its_block_is_applied(void **state)
+{
+    struct scene *scene = *state;
+    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
+    struct env_sim_call *call = scene_expect(scene, "PATCH", NULL);
+    char key[128];
+    snprintf(key, sizeof(key), "%s", key_of_call(call));
+    scene_cut(scene, call);
+    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u1", "10", NULL));
+    scene_settle_unwanted(scene);
+    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u1", "10", NULL));
+    scene_answer(scene, scene_expect(scene, "PATCH", NULL), 409, CONFLICT);
+    /* The block is in doubt: its object is read, then the step's. */
+    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u1", "11", key));
+    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u1", "11", key));
+    assert_told(scene, scene->told_count - 1, JOURNAL_APPLIED);
+    assert_history(scene, "begin intent intent absent applied");
+}
+
+static void a_block_that_is_lost_is_sent_again_by_itself(void **state)
+{
+    struct scene *scene = *state;
+    char bytes[1024];
+    scene_leave_open(scene, bytes, sizeof(bytes));
+    scene_settle_unwanted(scene);
+    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u1", "10", NULL));
+    scene_cut(scene, scene_expect(scene, "PATCH", NULL));
+    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u1", "10", NULL));
+    struct env_sim_call *block = scene_expect(scene, "PATCH", NULL);
+    assert_true(str_ends_with(env_sim_http_header(block, "Audit-ID"), "-2"));
+    scene_answer(scene, block, 200, pod_text("u1", "11", key_of_call(block)));
+    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u1", "11", NULL));
+    assert_told(scene, scene->told_count - 1, JOURNAL_ABSENT);
+    assert_history(scene, "begin intent intent unknown applied absent");
+}
+
+static void a_create_that_is_no_longer_wanted_waits_for_its_horizon(void **state)
+{
+    struct scene *scene = *state;
+    assert_int_equal(scene_submit(scene, scene_create("mysql-4", "a")), 0);
+    scene_cut(scene, scene_expect(scene, "POST", NULL));
+    scene_answer(scene, scene_expect(scene, "GET", NULL), 404, NOT_FOUND);
+    scene_settle_unwanted(scene);
+    scene_expect_none_for(scene, 14 * US_PER_S);
+    scene_answer(scene, scene_expect(scene, "GET", NULL), 404, NOT_FOUND);
+    assert_told(scene, scene->told_count - 1, JOURNAL_ABSENT);
+    assert_history(scene, "begin intent absent");
+}
+
+static void what_was_never_executed_needs_no_block(void **state)
+{
+    struct scene *scene = *state;
+    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
+    scene_answer(scene, scene_expect(scene, "PATCH", NULL), 429, STATUS_OF(429, "TooManyRequests"));
+    env_sim_run_for(scene->env, US_PER_S);
+    scene_settle_unwanted(scene);
+    assert_told(scene, scene->told_count - 1, JOURNAL_REJECTED);
+    scene_expect_none_for(scene, US_PER_S);
+}
+
+static void retry_after_is_honoured(void **state)
+{
+    struct scene *scene = *state;
+    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
+    struct http_header header = {"Retry-After", "7"};
+    const char *body = STATUS_OF(429, "TooManyRequests");
+    env_sim_http_answer(scene_expect(scene, "PATCH", NULL), 429, &header, 1, body, strlen(body));
+    env_sim_run_for(scene->env, 6900 * US_PER_MS);
+    assert_int_equal(scene->woken, 0);
+    env_sim_run_for(scene->env, 2 * US_PER_S);
+    assert_int_equal(scene->woken, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        scene_test(the_same_bytes_are_sent_again_under_the_next_attempt),
+        scene_test(the_unknown_entry_is_on_disk_before_the_next_attempt_leaves),
+        scene_test(another_step_does_not_pass_as_the_open_one),
+        scene_test(in_doubt_nothing_else_takes_availability_away),
+        scene_test(a_server_that_never_answers_is_not_hammered),
+        scene_test(what_is_no_longer_wanted_is_made_impossible_first),
+        scene_test(a_step_that_arrives_before_its_block_is_applied),
+        scene_test(a_block_that_is_lost_is_sent_again_by_itself),
+        scene_test(a_create_that_is_no_longer_wanted_waits_for_its_horizon),
+        scene_test(what_was_never_executed_needs_no_block),
+        scene_test(retry_after_is_honoured),
+    };
+    return cmocka_run_group_tests_name("gateway doubt", tests, NULL, NULL);
+}
