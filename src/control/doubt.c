@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "control/gateway_parts.h"
 
+static int64_t horizon_of(const struct flight *flight, int64_t left_boot_us)
+{
+    return MAX(left_boot_us, flight->recovered ? flight->gateway->made_boot_us : 0) + HORIZON_US;
+}
+
 int64_t flight_horizon_boot_us(const struct flight *flight)
 {
-    int64_t last_us = MAX(flight->left_boot_us, flight->recovered ? flight->gateway->made_boot_us : 0);
-    return last_us + HORIZON_US;
+    return horizon_of(flight, flight->left_boot_us);
 }
 
 /* --- verdicts ------------------------------------------------------------------------------------------- */
@@ -87,7 +91,7 @@ static enum step_verdict resolve(const struct flight *flight, const cJSON *objec
         .version = flight->version,
         .sent = sent,
         .owner = flight->owner,
-        .horizon_passed = env_boot_us(flight->gateway->options.env) >= flight_horizon_boot_us(flight),
+        .horizon_passed = flight->read_boot_us >= flight_horizon_boot_us(flight),
     };
     return step_kind_info(flight->kind)->resolve(&doubt, object);
 }
@@ -103,6 +107,24 @@ static const char *verdict_reason(const struct flight *flight, enum step_verdict
     return verdict == STEP_ABSENT ? "can never be applied any more" : NULL;
 }
 
+/* What a step needs has not moved: an orphaning delete under way is open and has moved its object. */
+static bool is_unmoved(const struct flight *flight, const cJSON *object)
+{
+    if (!object)
+        return flight->uid == NULL;
+    return str_equal(json_path_str(object, "metadata", "resourceVersion", NULL), flight->version);
+}
+
+/* The step is open. A reading that was begun after the horizon of the attempts that nobody answered, and that
+ * shows what the step needs unmoved, says that they were not applied and never will be: what was answered to
+ * the others counts again. */
+static void end_old_doubt(struct flight *flight, const cJSON *object)
+{
+    if (flight->unanswered && is_unmoved(flight, object) &&
+        flight->read_boot_us >= horizon_of(flight, flight->unanswered_boot_us))
+        flight->unanswered = false;
+}
+
 static void take_verdict(struct flight *flight, const cJSON *object)
 {
     enum step_verdict verdict = resolve(flight, object);
@@ -112,6 +134,12 @@ static void take_verdict(struct flight *flight, const cJSON *object)
     bool may_settle = verdict == STEP_OPEN || verdict == STEP_ABSENT;
     if (may_settle && settled_by_person(flight, object, &word, &settled))
         verdict = word;
+    if (verdict == STEP_OPEN)
+        end_old_doubt(flight, object);
+    if (verdict == STEP_OPEN && flight->refused && !flight->unanswered) {
+        flight_close(flight, JOURNAL_REJECTED, flight->last_http, NULL, flight->last_summary);
+        return;
+    }
     if (verdict == STEP_OPEN) {
         flight_set_open(flight);
         if (flight->block_wanted)
@@ -158,6 +186,7 @@ static void read_now(void *context)
     struct kube_client *client = flight->gateway->options.client;
     flight->timer = NULL;
     flight->state = FLIGHT_READING;
+    flight->read_boot_us = env_boot_us(flight->gateway->options.env);
     CLEANUP_FREE char *path = kube_path(flight->resource, flight->namespace, flight->name, NULL);
     flight->call = kube_get(client, path, READ_TIMEOUT_US, read_done, flight);
 }

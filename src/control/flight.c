@@ -142,6 +142,7 @@ static void take_answer(struct flight *flight, const struct kube_answer *answer)
     case ANSWER_REJECTED:
         /* An earlier attempt that nobody answered may have been applied, or still be: this answer is not its.
          */
+        flight->refused = true;
         if (flight->unanswered)
             fall_in_doubt(flight, backoff_us(flight, -1));
         else
@@ -155,6 +156,7 @@ static void take_answer(struct flight *flight, const struct kube_answer *answer)
         return;
     case ANSWER_UNKNOWN:
         flight->unanswered = true;
+        flight->unanswered_boot_us = flight->left_boot_us;
         if (PLANT("resent-without-resolving")) {
             take_again(flight, answer);
             return;
@@ -265,6 +267,7 @@ void flight_send_again(struct flight *flight)
     flight_close_attempt(flight);
     flight->block_wanted = false;
     flight->parked = false;
+    flight->refused = false;
     flight->state = FLIGHT_UNKNOWN;
     gateway->metrics.resent++;
     flight_send_when_durable(flight, flight->newest_seq);

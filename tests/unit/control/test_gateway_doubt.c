@@ -55,6 +55,50 @@ static void in_doubt_nothing_else_takes_availability_away(void **state)
     assert_int_equal(scene_submit(scene, scene_create("mysql-5", "a")), 0);
 }
 
+/* Plays a server that never takes the update and shows the pod as it was, until the step is closed; the time
+ * that it took. */
+static int64_t refuse_until_closed(struct scene *scene)
+{
+    int64_t begin_us = env_boot_us(scene->env);
+    int woken = scene->woken;
+    while (gateway_is_open(scene->gateway, KUBE_POD, "db", "mysql-4")) {
+        if (env_boot_us(scene->env) - begin_us > 300 * US_PER_S)
+            fail_msg("it is open after five minutes");
+        if (scene->woken != woken) {
+            woken = scene->woken;
+            (void)scene_submit(scene, scene_patch("mysql-4", "b"));
+        }
+        struct env_sim_call *call = scene_next(scene);
+        if (strcmp(call->method, "GET") == 0)
+            scene_answer(scene, call, 200, pod_text("u1", "10", NULL));
+        else
+            scene_answer(scene, call, 422, STATUS_OF(422, "Invalid"));
+    }
+    return env_boot_us(scene->env) - begin_us;
+}
+
+static void a_refusal_is_believed_once_the_lost_attempt_cannot_land_any_more(void **state)
+{
+    struct scene *scene = *state;
+    char bytes[1024];
+    scene_leave_open(scene, bytes, sizeof(bytes));
+    int64_t took_us = refuse_until_closed(scene);
+    assert_in_range(took_us, 15 * US_PER_S - 1, 90 * US_PER_S);
+    assert_told(scene, scene->told_count - 1, JOURNAL_REJECTED);
+    assert_int_equal(scene->told[scene->told_count - 1].http, 422);
+    assert_string_equal(scene->told[scene->told_count - 1].reason, "Invalid");
+}
+
+static void a_refusal_after_a_restart_is_believed_too(void **state)
+{
+    struct scene *scene = *state;
+    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
+    (void)scene_expect(scene, "PATCH", NULL);
+    scene_restart(scene);
+    assert_in_range(refuse_until_closed(scene), 15 * US_PER_S - 1, 90 * US_PER_S);
+    assert_string_equal(scene_sql(scene, "SELECT http FROM entry WHERE kind = 'rejected'"), "422");
+}
+
 static void a_server_that_never_answers_is_not_hammered(void **state)
 {
     struct scene *scene = *state;
@@ -178,6 +222,8 @@ int main(void)
         scene_test(the_unknown_entry_is_on_disk_before_the_next_attempt_leaves),
         scene_test(another_step_does_not_pass_as_the_open_one),
         scene_test(in_doubt_nothing_else_takes_availability_away),
+        scene_test(a_refusal_is_believed_once_the_lost_attempt_cannot_land_any_more),
+        scene_test(a_refusal_after_a_restart_is_believed_too),
         scene_test(a_server_that_never_answers_is_not_hammered),
         scene_test(what_is_no_longer_wanted_is_made_impossible_first),
         scene_test(a_step_that_arrives_before_its_block_is_applied),
