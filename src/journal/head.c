@@ -16,13 +16,14 @@ char *journal_head_text(const struct journal *journal)
     return json_print(head);
 }
 
-/* Hash of the row, or of what was pruned last. false: the file does not have it. */
-static bool read_hash(struct journal *journal, int64_t seq, uint8_t ret_hash[static SHA256_SIZE],
-                      bool *ret_pruned)
+/* What the file says of an entry. UNREADABLE: nothing, the journal is dead now. */
+enum row_state { ROW_READ, ROW_PRUNED, ROW_MISSING, ROW_UNREADABLE };
+
+/* Hash of the row, or of what was pruned last. */
+static enum row_state read_hash(struct journal *journal, int64_t seq, uint8_t ret_hash[static SHA256_SIZE])
 {
     sqlite3_stmt *statement = NULL;
-    bool found = false;
-    *ret_pruned = false;
+    enum row_state state = ROW_UNREADABLE;
     int code = sqlite3_prepare_v2(journal->store->db,
                                   "SELECT pruned_seq > ?1, CASE WHEN pruned_seq = ?1 THEN pruned_hash"
                                   " ELSE (SELECT hash FROM entry WHERE seq = ?1) END FROM meta",
@@ -32,14 +33,21 @@ static bool read_hash(struct journal *journal, int64_t seq, uint8_t ret_hash[sta
         code = sqlite3_step(statement);
     }
     if (code == SQLITE_ROW) {
-        *ret_pruned = sqlite3_column_int(statement, 0) != 0;
         const void *hash = sqlite3_column_blob(statement, 1);
-        found = hash && sqlite3_column_bytes(statement, 1) == SHA256_SIZE;
-        if (found)
+        state = hash && sqlite3_column_bytes(statement, 1) == SHA256_SIZE ? ROW_READ : ROW_MISSING;
+        if (state == ROW_READ)
             memcpy(ret_hash, hash, SHA256_SIZE);
+        if (sqlite3_column_int(statement, 0))
+            state = ROW_PRUNED;
+    } else {
+        health_set_dead(
+            journal,
+            "journal %s: read the entry that the lease names: %s: this program stops; look at the "
+            "disk, then start it again",
+            journal->place.path, sqlite3_errmsg(journal->store->db));
     }
     sqlite3_finalize(statement);
-    return found;
+    return state;
 }
 
 enum journal_head_verdict journal_check_head(struct journal *journal, const char *head_text)
@@ -54,12 +62,14 @@ enum journal_head_verdict journal_check_head(struct journal *journal, const char
     if (head.seq > journal->durable_seq)
         return JOURNAL_HEAD_WENT_BACK;
     uint8_t hash[SHA256_SIZE];
-    bool pruned = false;
     hand_hold(journal->hand);
-    bool found = read_hash(journal, head.seq, hash, &pruned);
+    enum row_state state = read_hash(journal, head.seq, hash);
     hand_release(journal->hand);
+    if (state == ROW_UNREADABLE)
+        return JOURNAL_HEAD_UNREADABLE;
     /* Older than what retention left: nothing to compare, and retention moved on from there. */
-    if (pruned)
+    if (state == ROW_PRUNED)
         return JOURNAL_HEAD_GOES_ON;
-    return found && memcmp(hash, head.hash, SHA256_SIZE) == 0 ? JOURNAL_HEAD_GOES_ON : JOURNAL_HEAD_FORKED;
+    bool same = state == ROW_READ && memcmp(hash, head.hash, SHA256_SIZE) == 0;
+    return same ? JOURNAL_HEAD_GOES_ON : JOURNAL_HEAD_FORKED;
 }

@@ -208,13 +208,14 @@ bool journal_wait_has_spent(const struct journal *journal, int64_t wait, int64_t
  * caller's. */
 char *journal_head_text(const struct journal *journal);
 enum journal_head_verdict {
-    JOURNAL_HEAD_GOES_ON,   /* same id, our row at that seq has that hash; or no head was published */
-    JOURNAL_HEAD_WENT_BACK, /* seq above ours */
-    JOURNAL_HEAD_FORKED,    /* another hash at that seq */
-    JOURNAL_HEAD_REPLACED,  /* another id */
-    JOURNAL_HEAD_UNREADABLE,
+    JOURNAL_HEAD_GOES_ON,    /* same id, our row at that seq has that hash; or no head was published */
+    JOURNAL_HEAD_WENT_BACK,  /* seq above ours */
+    JOURNAL_HEAD_FORKED,     /* another hash at that seq */
+    JOURNAL_HEAD_REPLACED,   /* another id */
+    JOURNAL_HEAD_UNREADABLE, /* no head; or the disk did not give our row: then the journal is dead */
 };
-/* Compares a published head with this file. Reads one row: at start only. */
+/* Compares a published head with this file. Reads one row, and waits for a commit that is under way: once
+ * each time that the lease is gained. */
 enum journal_head_verdict journal_check_head(struct journal *journal, const char *head_text);
 
 /* Counters for /metrics. */

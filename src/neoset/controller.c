@@ -391,6 +391,8 @@ static void judge_head(struct controller *controller, enum journal_head_verdict 
         gateway_hold_horizon(controller->gateway);
         return;
     case JOURNAL_HEAD_UNREADABLE:
+        if (journal_health(controller->journal) == JOURNAL_DEAD)
+            return; /* it was our own row: the end of this run says so */
         append_note(controller, "the journal head in the lease cannot be read");
         controller_report(controller, REPORT_WARNING, NULL,
                           "the annotation %s of the lease cannot be read; ignored", LEASE_HEAD_ANNOTATION);

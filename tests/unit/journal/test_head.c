@@ -3,6 +3,7 @@
  * The head that is published: a restored backup, a second copy, a replaced file are seen before anything is
  * acted on. */
 #include "journal_fixture.h"
+#include "vfs_fault.h"
 
 #include "journal/verify.h"
 
@@ -193,6 +194,29 @@ static void a_head_as_text_is_read_back(void **state)
     }
 }
 
+/* "It forked" closes every open step: only a row that was read may say so. */
+static void a_disk_that_does_not_give_the_row_has_not_forked(void **state)
+{
+    struct journal_fixture *fixture = *state;
+    journal_fixture_stop(fixture);
+    vfs_fault_register();
+    fixture->options.vfs = VFS_FAULT_NAME;
+    journal_fixture_open(fixture);
+    write_rows(fixture, 3000); /* so that an old row is not among the pages that a start reads */
+    CLEANUP_FREE char *id = xstrdup(journal_id(fixture->journal));
+    CLEANUP_FREE char *head =
+        xasprintf("{\"journal_id\":\"%s\",\"seq\":900,\"hash\":\"%s\"}", id,
+                  journal_fixture_sql(fixture->path, "SELECT lower(hex(hash)) FROM entry WHERE seq = 900"));
+    journal_fixture_restart(fixture);
+    vfs_fault_arm(VFS_FAULT_READ, 1, true, 0);
+    enum journal_head_verdict verdict = journal_check_head(fixture->journal, head);
+    assert_true(vfs_fault_failures() > 0);
+    vfs_fault_reset();
+    assert_int_equal(verdict, JOURNAL_HEAD_UNREADABLE);
+    assert_int_equal(journal_health(fixture->journal), JOURNAL_DEAD);
+    assert_non_null(strstr(journal_problem(fixture->journal), "look at the disk"));
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
@@ -204,6 +228,7 @@ int main(void)
         TEST(two_copies_that_both_ran_have_forked),
         TEST(another_file_is_replaced),
         TEST(what_is_no_head_is_unreadable),
+        TEST(a_disk_that_does_not_give_the_row_has_not_forked),
         TEST(a_head_can_be_checked_while_a_commit_is_under_way),
         TEST(a_head_as_text_is_read_back),
     };
