@@ -191,19 +191,31 @@ static void write_done(void *context, const struct kube_answer *answer)
 
 /* --- sending -------------------------------------------------------------------------------------------- */
 
+/* Why it does not leave although it is durable; NULL: it does. */
+static const char *why_not_now(const struct flight *flight)
+{
+    const struct gateway_options *options = &flight->gateway->options;
+    if (options->may_write && !options->may_write(options->context))
+        return "the lease was lost before it was sent";
+    if (flight->gateway->stopping)
+        return "stopped before it was sent";
+    /* The disk was full or stuck meanwhile. A create has no precondition that would know it. */
+    if (env_boot_us(options->env) - flight->decided_boot_us >= HORIZON_US)
+        return "decided too long ago";
+    return NULL;
+}
+
 static void is_durable(void *context)
 {
     struct flight *flight = context;
     struct gateway *gateway = flight->gateway;
     ENSURE(flight->state == FLIGHT_INTENT || flight->state == FLIGHT_UNKNOWN);
-    if (gateway->options.may_write && !gateway->options.may_write(gateway->options.context)) {
-        str_replace(&flight->last_summary, "the lease was lost before it was sent");
-    } else if (gateway->stopping) {
-        str_replace(&flight->last_summary, "stopped before it was sent");
-    } else {
+    const char *reason = why_not_now(flight);
+    if (!reason) {
         flight_hand_over(flight, may_leave, write_done);
         return;
     }
+    str_replace(&flight->last_summary, reason);
     flight_set_under_way(flight, false);
     if (flight->unknowns == 0) {
         flight_close(flight, JOURNAL_NOT_SENT, 0, NULL, flight->last_summary);
@@ -217,6 +229,7 @@ void flight_send_when_durable(struct flight *flight, int64_t seq)
 {
     PRE(flight->state == FLIGHT_INTENT || flight->state == FLIGHT_UNKNOWN);
     flight_set_under_way(flight, true);
+    flight->decided_boot_us = env_boot_us(flight->gateway->options.env);
     if (PLANT("sent-before-durable"))
         is_durable(flight);
     else

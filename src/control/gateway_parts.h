@@ -72,6 +72,7 @@ struct flight {
     bool left;                  /* the attempt under way may have left */
     bool unanswered;            /* some attempt may have left and nobody knows what became of it */
     bool refused;               /* the newest attempt: answered, and definitely not executed */
+    int64_t decided_boot_us;    /* when it was asked for last */
     int64_t left_boot_us;       /* the last moment an attempt may have left */
     int64_t unanswered_boot_us; /* the last moment an unanswered attempt of this run may have left */
     int64_t read_boot_us;       /* when the newest reading was begun */

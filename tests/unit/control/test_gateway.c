@@ -196,6 +196,45 @@ static void after_a_replaced_journal_all_writes_wait_one_horizon(void **state)
     assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
 }
 
+static int64_t long_stuck_disk(void *context)
+{
+    (void)context;
+    return 20 * US_PER_S;
+}
+
+/* The disk was full, or stuck: what has become of the world meanwhile nobody looked at. */
+static void what_was_decided_too_long_ago_is_not_sent(void **state)
+{
+    struct scene *scene = *state;
+    env_sim_on_work(scene->env, long_stuck_disk, NULL);
+    assert_int_equal(scene_submit(scene, scene_create("mysql-4", "a")), 0);
+    env_sim_run_for(scene->env, US_PER_S);
+    env_sim_on_work(scene->env, NULL, NULL);
+    scene_expect_none_for(scene, 60 * US_PER_S);
+    assert_told(scene, 0, JOURNAL_NOT_SENT);
+    assert_history(scene, "begin intent not_sent");
+    assert_string_equal(scene_sql(scene, "SELECT reason FROM entry WHERE kind = 'not_sent'"),
+                        "decided too long ago");
+    assert_int_equal(scene_submit(scene, scene_create("mysql-4", "a")), 0);
+    (void)scene_expect(scene, "POST", NULL);
+}
+
+static void what_was_asked_for_again_too_long_ago_is_not_sent_again(void **state)
+{
+    struct scene *scene = *state;
+    char bytes[1024];
+    scene_leave_open(scene, bytes, sizeof(bytes));
+    env_sim_on_work(scene->env, long_stuck_disk, NULL);
+    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
+    env_sim_run_for(scene->env, US_PER_S);
+    env_sim_on_work(scene->env, NULL, NULL);
+    scene_expect_none_for(scene, 20 * US_PER_S);
+    assert_int_equal(scene->woken, 2);
+    assert_true(gateway_is_open(scene->gateway, KUBE_POD, "db", "mysql-4"));
+    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
+    (void)scene_expect(scene, "PATCH", NULL);
+}
+
 /* --- operations ----------------------------------------------------------------------------------------- */
 
 static void an_operation_begins_with_its_first_intent_and_ends_after_its_last_step(void **state)
@@ -289,6 +328,8 @@ int main(void)
         scene_test(an_attempt_that_stays_here_does_not_undo_one_that_left),
         scene_test(a_slow_disk_stops_new_intents),
         scene_test(after_a_replaced_journal_all_writes_wait_one_horizon),
+        scene_test(what_was_decided_too_long_ago_is_not_sent),
+        scene_test(what_was_asked_for_again_too_long_ago_is_not_sent_again),
         scene_test(an_operation_begins_with_its_first_intent_and_ends_after_its_last_step),
         scene_test(another_target_supersedes_the_operation),
         scene_test(stopping_waits_for_answers),
