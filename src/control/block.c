@@ -28,6 +28,14 @@ static void wait_for_horizon(struct flight *flight)
     flight->timer = env_timer_start(env, MAX(0, left_us), horizon_is_over, flight);
 }
 
+/* A server that refuses a block (a policy against our patches) refuses the next one too. */
+static int64_t block_pause_us(unsigned refused)
+{
+    enum { FIRST_S = 10, LAST_S = 300, DOUBLINGS = 5 };
+    int64_t pause_s = (int64_t)FIRST_S << MIN(refused - 1, (unsigned)DOUBLINGS);
+    return MIN(pause_s, (int64_t)LAST_S) * US_PER_S;
+}
+
 static struct step_request *block_request(const struct flight *blocked)
 {
     struct step_request *request =
@@ -83,6 +91,8 @@ void flight_give_up(struct flight *flight)
         wait_for_horizon(flight);
         return;
     }
+    if (env_boot_us(flight->gateway->options.env) < flight->block_after_boot_us)
+        return; /* it is read again from time to time, and the plans are asked again */
     if (!flight->block_wanted) {
         /* It may have been decided since it was read last. */
         flight->block_wanted = true;
@@ -121,8 +131,11 @@ void flight_block_ended(struct flight *blocked, enum journal_kind kind)
     }
     /* absent, overtaken: something else moved the object, perhaps the step itself. rejected, not_sent:
      * nothing moved; the plans are asked again. */
-    if (kind == JOURNAL_REJECTED)
+    if (kind == JOURNAL_REJECTED) {
         flight_park(blocked);
+        blocked->block_after_boot_us =
+            env_boot_us(blocked->gateway->options.env) + block_pause_us(++blocked->blocks_refused);
+    }
     blocked->block_wanted = false;
     flight_read(blocked, kube_backoff_us(blocked->gateway->options.env, (unsigned)blocked->unknowns, -1));
 }

@@ -65,23 +65,25 @@ struct flight {
     char *operation_name; /* NULL: not known any more */
     bool lowers_availability;
 
-    int unknowns;               /* `unknown` entries; the attempt under way is this + 1 */
-    bool attempt_is_open;       /* that attempt may have left, and no `unknown` entry closes it yet */
-    int64_t newest_seq;         /* its intent, or its newest `unknown` entry */
-    bool under_way;             /* counted as such: from its intent to the answer */
-    bool left;                  /* the attempt under way may have left */
-    bool unanswered;            /* some attempt may have left and nobody knows what became of it */
-    bool refused;               /* the newest attempt: answered, and definitely not executed */
-    int64_t decided_boot_us;    /* when it was asked for last */
-    int64_t left_boot_us;       /* the last moment an attempt may have left */
-    int64_t unanswered_boot_us; /* the last moment an unanswered attempt of this run may have left */
-    int64_t read_boot_us;       /* when the newest reading was begun */
-    bool in_doubt;              /* fell in doubt at least once */
-    bool recovered;             /* an ended run left it open */
-    bool undecided;             /* gateway_recover waits for its first verdict */
-    bool parked;                /* cannot be decided for now: a person may have to */
-    unsigned reads_failed;      /* in a row */
-    bool block_wanted;          /* if still open after this reading, make it impossible */
+    int unknowns;                /* `unknown` entries; the attempt under way is this + 1 */
+    bool attempt_is_open;        /* that attempt may have left, and no `unknown` entry closes it yet */
+    int64_t newest_seq;          /* its intent, or its newest `unknown` entry */
+    bool under_way;              /* counted as such: from its intent to the answer */
+    bool left;                   /* the attempt under way may have left */
+    bool unanswered;             /* some attempt may have left and nobody knows what became of it */
+    bool refused;                /* the newest attempt: answered, and definitely not executed */
+    int64_t decided_boot_us;     /* when it was asked for last */
+    int64_t left_boot_us;        /* the last moment an attempt may have left */
+    int64_t unanswered_boot_us;  /* the last moment an unanswered attempt of this run may have left */
+    int64_t read_boot_us;        /* when the newest reading was begun */
+    bool in_doubt;               /* fell in doubt at least once */
+    bool recovered;              /* an ended run left it open */
+    bool undecided;              /* gateway_recover waits for its first verdict */
+    bool parked;                 /* cannot be decided for now: a person may have to */
+    unsigned reads_failed;       /* in a row */
+    unsigned blocks_refused;     /* in a row */
+    int64_t block_after_boot_us; /* no block before this moment */
+    bool block_wanted;           /* if still open after this reading, make it impossible */
     int64_t open_since_boot_us;
 
     int last_http;     /* of the last answer, 0: none */

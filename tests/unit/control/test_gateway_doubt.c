@@ -178,6 +178,39 @@ static void a_block_that_is_lost_is_sent_again_by_itself(void **state)
     assert_history(scene, "begin intent intent unknown applied absent");
 }
 
+/* The server refuses every block for ten minutes of the world: how many came. */
+static int count_refused_blocks(struct scene *scene)
+{
+    int blocks = 0, woken = -1;
+    int64_t end_us = env_boot_us(scene->env) + 600 * US_PER_S;
+    while (env_boot_us(scene->env) < end_us) {
+        if (scene->woken != woken) {
+            woken = scene->woken;
+            scene_settle_unwanted(scene);
+        }
+        struct env_sim_call *call = scene_next(scene);
+        bool reads = strcmp(call->method, "GET") == 0;
+        blocks += !reads;
+        scene_answer(scene, call, reads ? 200 : 403,
+                     reads ? pod_text("u1", "10", NULL) : STATUS_OF(403, "Forbidden"));
+    }
+    return blocks;
+}
+
+static void a_refused_block_backs_off(void **state)
+{
+    struct scene *scene = *state;
+    char bytes[1024];
+    scene_leave_open(scene, bytes, sizeof(bytes));
+    assert_in_range(count_refused_blocks(scene), 4, 12);
+    struct gateway_metrics metrics;
+    gateway_metrics_get(scene->gateway, &metrics);
+    assert_int_equal(metrics.parked, 1);
+    /* Meanwhile it can be wanted again. */
+    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
+    (void)scene_expect(scene, "PATCH", NULL);
+}
+
 static void a_create_that_is_no_longer_wanted_waits_for_its_horizon(void **state)
 {
     struct scene *scene = *state;
@@ -228,6 +261,7 @@ int main(void)
         scene_test(what_is_no_longer_wanted_is_made_impossible_first),
         scene_test(a_step_that_arrives_before_its_block_is_applied),
         scene_test(a_block_that_is_lost_is_sent_again_by_itself),
+        scene_test(a_refused_block_backs_off),
         scene_test(a_create_that_is_no_longer_wanted_waits_for_its_horizon),
         scene_test(what_was_never_executed_needs_no_block),
         scene_test(retry_after_is_honoured),
