@@ -99,7 +99,7 @@ void flight_give_up(struct flight *flight)
         flight_read(flight, 0);
         return;
     }
-    if (!gateway_may_send(flight->gateway)) {
+    if (!gateway_has_room(flight->gateway)) {
         flight->block_wanted = false; /* the plans are asked again */
         return;
     }

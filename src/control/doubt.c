@@ -30,7 +30,7 @@ void flight_set_open(struct flight *flight)
         flight->open_since_boot_us = env_boot_us(env);
     flight->state = FLIGHT_OPEN;
     gateway_note_decided(gateway, flight);
-    if (flight->kind == STEP_BLOCK && flight->body && gateway_may_send(gateway)) {
+    if (flight->kind == STEP_BLOCK && flight->body && gateway_has_room(gateway)) {
         flight_send_again(flight);
         return;
     }

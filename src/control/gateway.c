@@ -95,6 +95,7 @@ static void flight_release(struct flight *flight)
 {
     struct gateway *gateway = flight->gateway;
     env_timer_cancel(gateway->options.env, &flight->timer);
+    journal_forget(gateway->options.journal, flight);
     if (flight->call)
         kube_call_cancel(gateway->options.client, &flight->call);
     char *const texts[] = {
@@ -180,6 +181,11 @@ bool gateway_may_send(const struct gateway *gateway)
     if (env_boot_us(options->env) < gateway->hold_until_boot_us)
         return false;
     return !options->may_write || options->may_write(options->context);
+}
+
+bool gateway_has_room(const struct gateway *gateway)
+{
+    return gateway_may_send(gateway) && !gateway_is_busy(gateway);
 }
 
 static void hold_is_over(void *context)
@@ -298,7 +304,7 @@ static int submit_again(struct flight *flight, const struct step_request *reques
 {
     if (flight->state != FLIGHT_OPEN || !is_same_step(flight, request))
         return -ERROR_CONFLICT;
-    if (!gateway_may_send(flight->gateway))
+    if (!gateway_has_room(flight->gateway))
         return -ERROR_REFUSED;
     if (!flight->body) {
         CLEANUP_FREE char *bytes = preconditions_make_bytes(request, flight->key);
@@ -326,7 +332,7 @@ static int submit(struct gateway *gateway, const struct step_request *request, s
     struct flight *open = find(gateway, request->resource, request->namespace, request->name);
     if (open)
         return submit_again(open, request, done, context);
-    if (!gateway_may_send(gateway) || gateway_is_busy(gateway))
+    if (!gateway_has_room(gateway))
         return -ERROR_REFUSED;
     /* Open in the journal and not taken up: recovery has not been here yet, or could not read it. */
     if (journal_open_step_on(gateway->options.journal, kube_resource_info(request->resource)->kind,
@@ -580,7 +586,8 @@ void gateway_settle_unwanted(struct gateway *gateway, enum kube_resource operati
                              const char *namespace, const char *name)
 {
     const struct workload *workload = gateway_find_workload(gateway, operation_resource, namespace, name);
-    if (!workload || !gateway_may_send(gateway))
+    /* Without room the turn's own submits may have been refused: what it did not submit may be wanted. */
+    if (!workload || !gateway_has_room(gateway))
         return;
     struct flight *next = NULL;
     /* The workload is gone with its last flight: what comes next is looked at before. */

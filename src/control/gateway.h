@@ -47,8 +47,9 @@ void gateway_free(struct gateway *gateway);
  * turn submits. */
 int gateway_submit(struct gateway *gateway, struct step_request *request, step_done *done, void *context);
 
-/* As many steps are under way as are good for a server and for the steps: each has 10 s from being handed
- * over, the wait for a connection included. gateway_submit() refuses more; the outcome of any makes room. */
+/* As many steps are under way (first attempts, later ones and blocks) as are good for a server and for the
+ * steps: each has 10 s from being handed over, the wait for a connection included. gateway_submit() refuses
+ * more; the outcome of any makes room. */
 bool gateway_is_busy(const struct gateway *gateway);
 /* A step is open on this object (submitted, under way or in doubt). */
 bool gateway_is_open(const struct gateway *gateway, enum kube_resource resource, const char *namespace,

@@ -185,6 +185,8 @@ void flight_tell(struct flight *flight, enum journal_kind kind, int http, const 
 void flight_wake_operation(const struct flight *flight);
 /* Nothing new may be sent now: stopping, journal not well, not leading, or a hold. */
 bool gateway_may_send(const struct gateway *gateway);
+/* It may, and not too much is under way: what every write asks, the first attempt as well as the next. */
+bool gateway_has_room(const struct gateway *gateway);
 void gateway_hold_until(struct gateway *gateway, int64_t until_boot_us);
 char *gateway_object_key(enum kube_resource resource, const char *namespace, const char *name);
 /* Appends the intent (the bytes are in flight->body already or made here) and waits for it to be durable. */

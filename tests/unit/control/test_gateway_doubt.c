@@ -211,6 +211,45 @@ static void a_refused_block_backs_off(void **state)
     (void)scene_expect(scene, "PATCH", NULL);
 }
 
+static void what_is_sent_again_counts_as_under_way(void **state)
+{
+    struct scene *scene = *state;
+    char bytes[1024];
+    scene_leave_open(scene, bytes, sizeof(bytes));
+    for (int i = 0; !gateway_is_busy(scene->gateway); i++) {
+        CLEANUP_FREE char *pod = xasprintf("other-%d", i);
+        assert_int_equal(scene_submit(scene, scene_create(pod, "a")), 0);
+    }
+    struct env_sim_call *first = scene_expect(scene, "POST", NULL);
+    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), -ERROR_REFUSED);
+    /* Refused is not unwanted. */
+    scene_settle_unwanted(scene);
+    scene_answer(scene, first, 201, OBJECT("Pod", "db", "other-0", "u9"));
+    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
+}
+
+static void no_block_leaves_while_too_much_is_under_way(void **state)
+{
+    struct scene *scene = *state;
+    char bytes[1024];
+    scene_leave_open(scene, bytes, sizeof(bytes));
+    scene_settle_unwanted(scene);
+    struct env_sim_call *reading = scene_expect(scene, "GET", NULL);
+    for (int i = 0; !gateway_is_busy(scene->gateway); i++) {
+        CLEANUP_FREE char *pod = xasprintf("other-%d", i);
+        assert_int_equal(scene_submit(scene, scene_create(pod, "a")), 0);
+    }
+    struct env_sim_call *first = scene_expect(scene, "POST", NULL);
+    scene_answer(scene, reading, 200, pod_text("u1", "10", NULL));
+    env_sim_run_for(scene->env, US_PER_S);
+    while (scene->taken < scene->arrived)
+        assert_string_equal(scene->calls[scene->taken++]->method, "POST");
+    scene_answer(scene, first, 201, OBJECT("Pod", "db", "other-0", "u9"));
+    scene_settle_unwanted(scene);
+    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u1", "10", NULL));
+    (void)scene_expect(scene, "PATCH", NULL);
+}
+
 static void a_create_that_is_no_longer_wanted_waits_for_its_horizon(void **state)
 {
     struct scene *scene = *state;
@@ -262,6 +301,8 @@ int main(void)
         scene_test(a_step_that_arrives_before_its_block_is_applied),
         scene_test(a_block_that_is_lost_is_sent_again_by_itself),
         scene_test(a_refused_block_backs_off),
+        scene_test(what_is_sent_again_counts_as_under_way),
+        scene_test(no_block_leaves_while_too_much_is_under_way),
         scene_test(a_create_that_is_no_longer_wanted_waits_for_its_horizon),
         scene_test(what_was_never_executed_needs_no_block),
         scene_test(retry_after_is_honoured),
