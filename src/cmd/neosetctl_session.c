@@ -218,6 +218,7 @@ void ctl_session_close(struct ctl_session *session, const char *kind, const char
         gateway_stop(session->gateway, STOP_WAIT_US, stopped, session);
         while (!session->is_stopped)
             env_run(session->server->env);
+        journal_on_health(session->journal, NULL, NULL);
         gateway_free(session->gateway);
     }
     if (session->journal)

@@ -116,7 +116,7 @@ int64_t journal_commit_age_us(const struct journal *journal);
 enum journal_health journal_health(const struct journal *journal);
 /* A sentence when the health is not WELL: what and what to do. */
 const char *journal_problem(const struct journal *journal);
-/* Called on the loop on each change of health. */
+/* Called on the loop on each change of health. changed NULL: its owner goes away. */
 void journal_on_health(struct journal *journal, env_callback *changed, void *context);
 /* What somebody should know although the journal is well: that the WAL grows, that the clock jumped. sentence
  * says what and what to do. Called on the loop. */

@@ -570,6 +570,8 @@ void controller_free(struct controller *controller)
     }
     env_timer_cancel(controller->env, &controller->stuck_disk);
     env_timer_cancel(controller->env, &controller->once_timer);
+    journal_on_health(controller->journal, NULL, NULL);
+    journal_on_warning(controller->journal, NULL, NULL);
     lease_free(controller->lease);
     gateway_free(controller->gateway);
     exempt_free(controller->exempt);

@@ -235,6 +235,15 @@ static void what_was_asked_for_again_too_long_ago_is_not_sent_again(void **state
     (void)scene_expect(scene, "PATCH", NULL);
 }
 
+static void a_freed_gateway_leaves_nothing_with_the_journal(void **state)
+{
+    struct scene *scene = *state;
+    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
+    gateway_free(STEAL(scene->gateway));
+    scene_expect_none_for(scene, US_PER_S);
+    assert_history(scene, "begin intent");
+}
+
 /* --- operations ----------------------------------------------------------------------------------------- */
 
 static void an_operation_begins_with_its_first_intent_and_ends_after_its_last_step(void **state)
@@ -330,6 +339,7 @@ int main(void)
         scene_test(after_a_replaced_journal_all_writes_wait_one_horizon),
         scene_test(what_was_decided_too_long_ago_is_not_sent),
         scene_test(what_was_asked_for_again_too_long_ago_is_not_sent_again),
+        scene_test(a_freed_gateway_leaves_nothing_with_the_journal),
         scene_test(an_operation_begins_with_its_first_intent_and_ends_after_its_last_step),
         scene_test(another_target_supersedes_the_operation),
         scene_test(stopping_waits_for_answers),
