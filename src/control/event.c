@@ -261,6 +261,7 @@ void event_record(struct event_recorder *recorder, const struct event_subject *s
         event->first_wall_us = wall_us;
     event->last_wall_us = wall_us;
     event->count++;
-    if (!recorder->timer)
+    /* The timer may be set for when a count is due: what nobody has seen yet does not wait for that. */
+    if (!recorder->timer || event->count_sent == 0)
         wake(recorder, 0);
 }

@@ -315,6 +315,23 @@ static void an_event_is_made_once_and_then_counted(void **state)
     assert_int_equal(scene->arrived, 2);
 }
 
+static void a_new_event_does_not_wait_for_the_count_of_another(void **state)
+{
+    struct scene *scene = *state;
+    event_record(scene->recorder, &mysql, false, "Updating", "a");
+    answer(scene, next(scene), 201);
+    event_record(scene->recorder, &mysql, false, "Updating", "a");
+    env_sim_run_for(scene->env, US_PER_S);
+    assert_int_equal(scene->arrived, 1);
+    event_record(scene->recorder, &mysql, true, "RolloutFailed", "b");
+    env_sim_run_for(scene->env, 0);
+    assert_int_equal(scene->arrived, 2);
+    answer(scene, next(scene), 201);
+    /* And the count still comes when it is due. */
+    env_sim_run_for(scene->env, 10 * US_PER_S);
+    assert_string_equal(next(scene)->method, "PATCH");
+}
+
 static void a_forgotten_event_is_made_anew(void **state)
 {
     struct scene *scene = *state;
@@ -373,6 +390,7 @@ int main(void)
         scene_test(every_deciding_field_is_known),
         scene_test(who_does_not_lead_describes_nothing),
         scene_test(an_event_is_made_once_and_then_counted),
+        scene_test(a_new_event_does_not_wait_for_the_count_of_another),
         scene_test(a_forgotten_event_is_made_anew),
         scene_test(failures_and_floods_are_bounded),
         scene_test(a_long_note_is_cut_between_characters),
