@@ -24,10 +24,18 @@ const char *journal_problem(const struct journal *journal)
     return "";
 }
 
+static void tell_kept_warning(struct journal *journal)
+{
+    CLEANUP_FREE char *sentence = journal->on_warning ? STEAL(journal->kept_warning) : NULL;
+    if (sentence)
+        journal->on_warning(journal->on_warning_context, sentence);
+}
+
 static void tell(void *context)
 {
     struct journal *journal = context;
     journal->health_timer = NULL;
+    tell_kept_warning(journal);
     enum journal_health health = journal_health(journal);
     if (health == journal->told)
         return;
@@ -66,6 +74,8 @@ void journal_on_warning(struct journal *journal, journal_warning *warning, void 
 {
     journal->on_warning = warning;
     journal->on_warning_context = context;
+    if (warning && journal->kept_warning && !journal->health_timer)
+        journal->health_timer = env_timer_start(journal->env, 0, tell, journal);
 }
 
 void health_warn(struct journal *journal, const char *format, ...)
@@ -76,6 +86,8 @@ void health_warn(struct journal *journal, const char *format, ...)
     va_end(args);
     if (journal->on_warning)
         journal->on_warning(journal->on_warning_context, sentence);
+    else
+        str_replace(&journal->kept_warning, sentence);
 }
 
 void health_note_locked(struct journal *journal)

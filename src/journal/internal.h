@@ -125,6 +125,7 @@ struct journal {
     int64_t wal_warn_bytes; /* the size of the WAL at which the next warning is due */
     journal_warning *on_warning;
     void *on_warning_context;
+    char *kept_warning;       /* the newest that nobody heard: who opens a journal listens afterwards */
     enum journal_health told; /* what on_health was last called for */
     env_callback *on_health;
     void *on_health_context;

@@ -119,7 +119,7 @@ const char *journal_problem(const struct journal *journal);
 /* Called on the loop on each change of health. changed NULL: its owner goes away. */
 void journal_on_health(struct journal *journal, env_callback *changed, void *context);
 /* What somebody should know although the journal is well: that the WAL grows, that the clock jumped. sentence
- * says what and what to do. Called on the loop. */
+ * says what and what to do. Called on the loop; with what nobody heard before somebody listened, too. */
 typedef void journal_warning(void *context, const char *sentence);
 void journal_on_warning(struct journal *journal, journal_warning *warning, void *context);
 

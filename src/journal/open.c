@@ -41,6 +41,7 @@ static void journal_free(struct journal *journal)
     free(journal->problem);
     free(journal->locked_by);
     free(journal->lock_problem);
+    free(journal->kept_warning);
     free(journal);
 }
 

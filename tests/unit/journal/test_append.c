@@ -542,6 +542,11 @@ static void a_wall_clock_that_jumps_is_noted_where_it_jumped(void **state)
     assert_in_range(notes, 2, 12);
 }
 
+static void take_warning(void *context, const char *sentence)
+{
+    str_replace((char **)context, sentence);
+}
+
 static void a_wall_clock_that_is_behind_the_run_before_is_noted(void **state)
 {
     struct journal_fixture *fixture = *state;
@@ -555,6 +560,17 @@ static void a_wall_clock_that_is_behind_the_run_before_is_noted(void **state)
     assert_string_equal(clock_notes(fixture),
                         "the wall clock jumped back by 600.0 s since the run before: times "
                         "before and after do not compare");
+    /* Nobody listens while a journal is opened: who listens first is told. */
+    CLEANUP_FREE char *warning = NULL;
+    journal_on_warning(fixture->journal, take_warning, &warning);
+    assert_null(warning);
+    env_sim_run_for(fixture->env, 0);
+    assert_non_null(warning);
+    assert_non_null(strstr(warning, "jumped back by 600.0 s since the run before"));
+    str_replace(&warning, "");
+    journal_on_warning(fixture->journal, take_warning, &warning);
+    env_sim_run_for(fixture->env, US_PER_S);
+    assert_string_equal(warning, "");
 }
 
 int main(void)
