@@ -146,10 +146,11 @@ static void visit_body(void *context, sqlite3_stmt *statement)
     const void *bytes = sqlite3_column_blob(statement, 2);
     uint8_t digest[SHA256_SIZE];
     verifier->result->bodies++;
-    if (salt && sqlite3_column_bytes(statement, 1) == CHAIN_SALT_SIZE)
+    bool sized = salt && sqlite3_column_bytes(statement, 1) == CHAIN_SALT_SIZE;
+    if (sized)
         chain_digest(verifier->chain, salt, bytes ? bytes : "", (size_t)sqlite3_column_bytes(statement, 2),
                      digest);
-    if (!salt || memcmp(digest, commitment->digest, SHA256_SIZE) != 0)
+    if (!sized || memcmp(digest, commitment->digest, SHA256_SIZE) != 0)
         verify_find(verifier, step, "the body of step %lld is not what its intent says was sent",
                     (long long)step);
 }

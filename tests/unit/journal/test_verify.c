@@ -121,6 +121,10 @@ static const struct change changes[] = {
      "the body of step 3 is not what its intent says", 3},
     {"another salt", "DROP TRIGGER body_no_update; UPDATE body SET salt = zeroblob(16) WHERE step = 3",
      "the body of step 3", 3},
+    {"half a salt",
+     "PRAGMA ignore_check_constraints = ON; DROP TRIGGER body_no_update; UPDATE body SET salt = zeroblob(8) "
+     "WHERE step = 3",
+     "the body of step 3", 3},
     {"a body of nothing", "INSERT INTO body VALUES (5, zeroblob(16), x'00')", "a body for entry 5", 5},
     {"another outcome in the list", "UPDATE operation SET outcome = 'completed' WHERE id = 2",
      "list of operations says of 2", 2},
