@@ -12,6 +12,9 @@ enum {
     COMMITS_A_SLICE = 4, /* while commits wait: one slice after so many of them */
 };
 #define LOOK_EVERY_US (60 * US_PER_S)
+/* Something that is open keeps what is past the limits: for so long that is ordinary. */
+#define HELD_LONG_US (3600 * US_PER_S)
+#define HELD_AGAIN_US (24 * 3600 * US_PER_S)
 
 /* --- survey, on the worker -------------------------------------------------------------------- */
 
@@ -64,11 +67,23 @@ static const char oldest_bodies[] =
 
 enum { BODIES_AT_ONCE = 10000 };
 
+/* Would entries be let go for their age if nothing were open? */
+static int look_behind_open(struct retention_job *job)
+{
+    int64_t cut_seq = 0;
+    uint8_t hash[SHA256_SIZE];
+    int result = query(job, by_age, INT64_MAX, job->before_us, &cut_seq, hash);
+    job->is_held = cut_seq != 0;
+    return result;
+}
+
 static int survey(struct retention_job *job)
 {
     int result = 0;
     if (job->before_us)
         result = query(job, by_age, job->lowest_open, job->before_us, &job->cut_seq, job->cut_hash);
+    if (result == 0 && job->before_us && !job->cut_seq)
+        result = look_behind_open(job);
     if (result < 0 || job->cut_seq || !job->limit_bytes)
         return result;
     int64_t used = 0;
@@ -80,7 +95,9 @@ static int survey(struct retention_job *job)
     result = query(job, oldest_bodies, job->lowest_open, BODIES_AT_ONCE, &job->bodies_through, NULL);
     if (result < 0 || job->bodies_through)
         return result;
-    return query(job, by_size, job->lowest_open, 0, &job->cut_seq, job->cut_hash);
+    result = query(job, by_size, job->lowest_open, 0, &job->cut_seq, job->cut_hash);
+    job->is_held = job->is_held || (result == 0 && !job->cut_seq && used > job->limit_bytes);
+    return result;
 }
 
 static void run_survey(void *context)
@@ -184,6 +201,46 @@ static void announce_bodies(struct journal *journal)
     retention->bodies_only = true;
 }
 
+/* "step patch of Pod db/mysql-4"; the caller's. NULL: it is not open any more. */
+static char *open_text(const struct journal *journal, int64_t seq)
+{
+    const struct journal_open_step *step = open_set_step(journal->open, seq);
+    const struct journal_open_operation *operation = open_set_operation(journal->open, seq);
+    const struct open_wait *wait = open_set_wait(journal->open, seq);
+    if (step)
+        return xasprintf("step %s of %s %s/%s", step->action, step->object, step->namespace, step->name);
+    if (operation)
+        return xasprintf("operation %s of %s %s/%s", operation->action, operation->object,
+                         operation->namespace, operation->name);
+    return wait ? xasprintf("wait %s of %s %s/%s", wait->action, wait->object, wait->namespace, wait->name)
+                : NULL;
+}
+
+/* What no program here ends (of a namespace that none looks at, of a newer version) would keep everything
+ * above it for ever, without a word. */
+static void watch_held(struct journal *journal)
+{
+    struct retention *retention = &journal->retention;
+    int64_t now_us = env_boot_us(journal->env);
+    int64_t seq = retention->job.is_held ? open_set_lowest(journal->open) : 0;
+    if (seq != retention->held_seq) {
+        retention->held_seq = seq;
+        retention->warn_boot_us = now_us + HELD_LONG_US;
+    }
+    if (!seq || now_us < retention->warn_boot_us)
+        return;
+    CLEANUP_FREE char *text = open_text(journal, seq);
+    if (!text)
+        return;
+    retention->warn_boot_us = now_us + HELD_AGAIN_US;
+    health_warn(
+        journal,
+        "journal %s keeps all entries from %lld on, beyond the limits of its retention, because entry "
+        "%lld (%s) is open: only the controller of that namespace, of that version or a newer one, can "
+        "end it; a step in doubt also neosetctl settle",
+        journal->place.path, (long long)seq, (long long)seq, text);
+}
+
 static void on_survey(void *context)
 {
     struct journal *journal = context;
@@ -192,6 +249,7 @@ static void on_survey(void *context)
         committer_pump(journal);
         return;
     }
+    watch_held(journal);
     if (retention->job.cut_seq)
         announce_range(journal);
     else if (retention->job.bodies_through)

@@ -37,6 +37,7 @@ struct retention_job {
     int64_t cut_seq; /* survey: entries up to this may go; 0: none */
     uint8_t cut_hash[SHA256_SIZE];
     int64_t bodies_through; /* survey: bodies up to this step may go; 0: none */
+    bool is_held;           /* survey: more would go if nothing were open */
     int64_t rows;           /* slice: deleted */
     int result;
     struct error *err;
@@ -49,6 +50,8 @@ struct retention {
     bool look_now;
     int64_t pruned_seq; /* entries up to this one are gone */
     int commits_since_slice;
+    int64_t held_seq;        /* what is open and keeps others; 0: nothing does */
+    int64_t warn_boot_us;    /* of it, then */
     struct env_timer *timer; /* the next look */
     struct retention_job job;
 };

@@ -135,6 +135,69 @@ static void nothing_goes_below_what_is_open(void **state)
     must_verify(fixture);
 }
 
+struct listener {
+    int count;
+    char text[512];
+};
+
+static void take_warning(void *context, const char *sentence)
+{
+    struct listener *listener = context;
+    listener->count++;
+    snprintf(listener->text, sizeof(listener->text), "%s", sentence);
+}
+
+static void what_keeps_old_entries_for_long_is_named(void **state)
+{
+    struct journal_fixture *fixture = *state;
+    struct listener listener = {0};
+    fixture->options.retention_us = 5 * DAY_US;
+    journal_fixture_open(fixture);
+    journal_on_warning(fixture->journal, take_warning, &listener);
+    int64_t operation = journal_fixture_begin(fixture, "adopt");
+    /* Open for a while is ordinary. */
+    roll_for_days(fixture, 4, 3);
+    assert_int_equal(listener.count, 0);
+    roll_for_days(fixture, 10, 3);
+    assert_in_range(listener.count, 5, 10); /* once a day */
+    CLEANUP_FREE char *named =
+        xasprintf("entry %lld (operation adopt of NeoSet db/mysql)", (long long)operation);
+    assert_non_null(strstr(listener.text, named));
+    /* Then nothing is kept back any more, and nothing said. */
+    journal_fixture_end(fixture, operation, "cancelled");
+    roll_for_days(fixture, 1, 3);
+    listener.count = 0;
+    roll_for_days(fixture, 10, 3);
+    assert_int_equal(listener.count, 0);
+}
+
+static void fill(struct journal_fixture *fixture, int rows)
+{
+    static char words[2048];
+    memset(words, 'w', sizeof(words) - 1);
+    for (int i = 0; i < rows; i++) {
+        journal_fixture_note(fixture, words);
+        if (i % 500 == 0)
+            journal_fixture_settle(fixture);
+    }
+    journal_fixture_settle(fixture);
+}
+
+static void what_keeps_a_journal_above_its_size_limit_is_named(void **state)
+{
+    struct journal_fixture *fixture = *state;
+    struct listener listener = {0};
+    fixture->options.retention_bytes = 8 << 20;
+    journal_fixture_open(fixture);
+    journal_on_warning(fixture->journal, take_warning, &listener);
+    int64_t wait = journal_wait_begin(fixture->journal, 0, "approval", "NeoSet", "db", "other", DAY_US, NULL);
+    fill(fixture, 12000);
+    env_sim_run_for(fixture->env, DAY_US / 2);
+    assert_in_range(listener.count, 1, 2);
+    CLEANUP_FREE char *named = xasprintf("entry %lld (wait approval of NeoSet db/other)", (long long)wait);
+    assert_non_null(strstr(listener.text, named));
+}
+
 static void an_open_wait_keeps_its_range_too(void **state)
 {
     struct journal_fixture *fixture = *state;
@@ -266,6 +329,8 @@ int main(void)
         TEST(a_checkpoint_closes_a_range_each_day),
         TEST(entries_older_than_kept_go_and_the_gap_is_explained),
         TEST(nothing_goes_below_what_is_open),
+        TEST(what_keeps_old_entries_for_long_is_named),
+        TEST(what_keeps_a_journal_above_its_size_limit_is_named),
         TEST(an_open_wait_keeps_its_range_too),
         TEST(near_its_size_limit_bodies_go_first_then_ranges),
         TEST(a_crash_between_the_announcement_and_the_deletion_is_finished_by_the_next_run),
