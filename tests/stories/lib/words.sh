@@ -62,7 +62,7 @@ api() {
 must() { # what api's arguments
     local what=$1 answer
     shift
-    answer=$(api "$@" 2>&1) || fail "$what: $(jq -r '.message // .' <<<"$answer" 2>/dev/null || echo "$answer")"
+    answer=$(api "$@") || fail "$what: $(jq -r '.message // .' <<<"$answer" 2>/dev/null || echo "no answer")"
 }
 get() { api GET "$(path_of "$1" "$2")" | jq -rcS "${3:-.}"; }
 list() { api GET "$(path_of "$1")" | jq -rc ".items | ${2:-.}"; }
