@@ -12,12 +12,12 @@ static bool avoided[OPERATION_KIND_COUNT];
 static struct {
     const char *name;
     bool with;
-} known[] = {{"adopt-history", false}};
+} known[] = {{NULL, false}}; /* none at present */
 
 bool draw_with(const char *name)
 {
     for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
-        if (strcmp(known[i].name, name) != 0)
+        if (!str_equal(known[i].name, name))
             continue;
         known[i].with = true;
         return true;
@@ -181,7 +181,7 @@ static const struct {
 bool draw_tolerates(const char *name)
 {
     for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-        if (strcmp(known[i].name, name) == 0)
+        if (str_equal(known[i].name, name))
             return !known[i].with;
     UNREACHABLE();
 }

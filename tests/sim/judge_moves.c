@@ -73,6 +73,8 @@ static bool may_be_available(const struct move *move, int ordinal)
     return judge_runs_its_spec(judge, pod, judge_pod_tree(judge, pod->name));
 }
 
+#define PROVEN_AGAIN_US (25 * US_PER_S)
+
 /* It may have been broken: a container waits with an error, our update of it is unfinished, or it was not
  * Ready for the readiness timeout. */
 static bool may_be_broken(const struct move *move)
@@ -82,6 +84,10 @@ static bool may_be_broken(const struct move *move)
     if (pod->ready && pod->ready_since_us < move->since_us)
         return false;
     if (pod->error_now || pod->error_us > move->since_us || pod->unfinished || judge->clock_jumped)
+        return true;
+    /* What an earlier run had proven of a target that was given up since is not in status: a new run has to
+     * prove it again, and a startup probe holds that up. */
+    if (judge_now_us(judge) - judge->started_us < PROVEN_AGAIN_US)
         return true;
     /* Made for a target that was given up, and it never ran. */
     if (move->at && pod->up_us < pod->created_us && strcmp(pod->revision, move->at->stable) != 0)

@@ -315,8 +315,7 @@ void judge_take_revision(struct judge *judge, const struct kubesim_change *chang
             judge_break(judge, 8, "revision %s of %s is deleted, and its status names it", change->name,
                         set_name(i));
         for (int k = 0; k < POD_ORDINALS_MAX; k++)
-            if (set->pods[k].there && set->pods[k].ours && strcmp(set->pods[k].revision, change->name) == 0 &&
-                !(draw_tolerates("adopt-history") && set->pods[k].served_us > judge_now_us(judge) - US_PER_S))
+            if (set->pods[k].there && set->pods[k].ours && strcmp(set->pods[k].revision, change->name) == 0)
                 judge_break(judge, 8, "revision %s is deleted, and %s runs it", change->name,
                             set->pods[k].name);
     }
