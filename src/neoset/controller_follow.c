@@ -14,6 +14,7 @@
 #define STATUS_EVERY_US (1 * US_PER_S)
 /* After a conflict: until the watch has told of the newer version. */
 #define STATUS_CONFLICT_US (100 * US_PER_MS)
+enum { CONFLICTS_IN_SILENCE = 5 };
 
 /* Who an exempt answer belongs to; groups may be gone by then. */
 struct asked {
@@ -84,16 +85,15 @@ static void status_answered(void *context, const struct kube_answer *answer)
             turn->status_failures = 0;
             turn->status_kept = str_equal(stored, turn->status_sent);
             controller_take_answer(controller, KUBE_NEOSET, answer->body);
-        } else if (answer->http == 409) {
-            /* The set moved on; what is described anew has its new version. */
-            str_replace(&turn->status_sent, NULL);
-            turn->status_not_before_boot_us = now_us + STATUS_CONFLICT_US;
         } else {
-            if (answer->outcome == KUBE_REFUSED && answer->http != 404)
+            /* After a conflict the set has moved on, and is described anew with its new version. */
+            bool is_conflict = answer->http == 409 && turn->status_failures < CONFLICTS_IN_SILENCE;
+            if (answer->outcome == KUBE_REFUSED && answer->http != 404 && !is_conflict)
                 report_refusal(controller, group, "cannot write the status", answer);
             str_replace(&turn->status_sent, NULL);
-            turn->status_not_before_boot_us =
-                now_us + kube_backoff_us(controller->env, turn->status_failures++, answer->retry_after_us);
+            int64_t pause_us =
+                kube_backoff_us(controller->env, turn->status_failures++, answer->retry_after_us);
+            turn->status_not_before_boot_us = now_us + MAX(pause_us, STATUS_CONFLICT_US);
         }
     }
     asked_free(asked);

@@ -38,7 +38,8 @@ static int retries_used(const struct plan *plan, const char *pod)
 
 bool plan_keep_retries(struct plan *plan, const struct slot *slot)
 {
-    if (!plan->at->has_waits)
+    /* Tries of another target do not count: what is not asked for in this turn is dropped. */
+    if (!plan->at->has_waits || !str_equal(plan->now.target, plan->next.target))
         return false;
     CLEANUP_FREE char *pod = slot_name(plan, slot);
     int used = retries_used(plan, pod);

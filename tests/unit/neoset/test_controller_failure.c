@@ -267,6 +267,20 @@ static void broken_pods_that_are_scaled_away_do_not_wait_for_each_other(void **s
     assert_nothing_is_open(scene);
 }
 
+/* The pod of the target before does not go: what was tried for it says nothing of the next one. */
+static void tries_of_another_target_do_not_count(void **state)
+{
+    struct scene *scene = *state;
+    run_and_break(scene, "mysql:none1");
+    behave(scene, PODS_PATH "/mysql-2", "node-lost");
+    pass(scene, 60 * US_PER_S); /* deleted for its first retry, and terminating for ever */
+    assert_int_equal(made_anew(scene), 1);
+    set_image(scene, "mysql:8.1");
+    pass(scene, 5 * US_PER_S);
+    CLEANUP_FREE char *phase = status_text(scene, "phase");
+    assert_string_equal(phase, "Canary");
+}
+
 int main(void)
 {
     use_memory_for_journals();
@@ -280,6 +294,7 @@ int main(void)
         scene_test(a_crash_loop_is_told_in_words_and_a_way_back_heals_it),
         scene_test(a_deadline_is_kept_by_runs_in_which_nothing_happens),
         scene_test(broken_pods_that_are_scaled_away_do_not_wait_for_each_other),
+        scene_test(tries_of_another_target_do_not_count),
         scene_test(a_pending_pod_of_a_template_that_was_given_up_is_replaced_at_once),
         scene_test(a_pod_that_comes_up_after_all_clears_it),
     };

@@ -78,6 +78,21 @@ static void a_set_goes_on_without_what_cannot_be_read(void **state)
     assert_in_range(entries_in(scene, 60), 0, 20);
 }
 
+static void a_status_that_always_conflicts_is_written_with_patience_and_told(void **state)
+{
+    struct scene *scene = *state;
+    create_set(scene, 2, 1, "mysql:8.0");
+    start(scene);
+    wait_for(scene, "Idle", "mysql:8.0", 2, 60 * US_PER_S);
+    pass(scene, 5 * US_PER_S);
+    fault(scene, "409,verb=patch,resource=neosets/status,times=0");
+    uint64_t before = kubesim_fault_hits(sim_server_kubesim(scene->server));
+    patch_set(scene, "{\"spec\":{\"updateStrategy\":{\"pause\":true}}}");
+    pass(scene, 120 * US_PER_S);
+    assert_in_range(kubesim_fault_hits(sim_server_kubesim(scene->server)) - before, 3, 40);
+    assert_non_null(strstr(scene->program.said, "cannot write the status"));
+}
+
 /* --- pods that fetch images ----------------------------------------------------------------------------- */
 
 static void a_prefetch_pod_that_lost_its_label_is_nobodys(void **state)
@@ -194,6 +209,7 @@ int main(void)
     use_memory_for_journals();
     const struct CMUnitTest tests[] = {
         scene_test(two_refused_kinds_of_write_are_not_sent_in_turns),
+        scene_test(a_status_that_always_conflicts_is_written_with_patience_and_told),
         scene_test(a_set_goes_on_without_what_cannot_be_read),
         scene_test(a_prefetch_pod_that_lost_its_label_is_nobodys),
         scene_test(the_delete_of_an_orphaned_prefetch_pod_is_asked_for_with_patience),
