@@ -5,6 +5,8 @@
 #include "base/time_text.h"
 #include "base/utf8.h"
 
+#include <ctype.h>
+
 /* The code of a \uXXXX escape, or -1. */
 static int escaped_code(const char *at, size_t left)
 {
@@ -191,4 +193,47 @@ char *kube_object_ref_text(enum kube_resource resource, const char *namespace, c
     const char *kind = kube_resource_info(resource)->kind;
     return namespace && *namespace ? xasprintf("%s/%s/%s", kind, namespace, name)
                                    : xasprintf("%s/%s", kind, name);
+}
+
+/* --- of damaged text ---------------------------------------------------------------------------------------
+ */
+
+/* The value of "member" in text, when it is a plain name; its length, 0: none. */
+static size_t find_name(const char *text, size_t length, const char *member, const char **ret)
+{
+    enum { NAME_MAX_BYTES = 253 };
+    const char *at = memmem(text, length, member, strlen(member));
+    if (!at)
+        return 0;
+    const char *end = text + length;
+    for (at += strlen(member); at < end && (isspace((unsigned char)*at) || *at == ':'); at++)
+        ;
+    if (at == end || *at++ != '"')
+        return 0;
+    size_t size = 0;
+    while (at + size < end && (isalnum((unsigned char)at[size]) || strchr("-.:", at[size])) && at[size])
+        size++;
+    if (size == 0 || size > NAME_MAX_BYTES || at + size == end || at[size] != '"')
+        return 0;
+    *ret = at;
+    return size;
+}
+
+char *kube_object_guess_name(const char *text, size_t length)
+{
+    /* Servers write name and namespace first in metadata; further on others' objects are named. */
+    enum { LOOK_BYTES = 1024 };
+    static const char metadata[] = "\"metadata\"";
+    const char *begin = memmem(text, length, metadata, sizeof(metadata) - 1);
+    if (!begin)
+        return NULL;
+    size_t left = MIN(length - (size_t)(begin - text), (size_t)LOOK_BYTES);
+    const char *name = NULL, *namespace = NULL;
+    size_t name_length = find_name(begin, left, "\"name\"", &name);
+    size_t namespace_length = find_name(begin, left, "\"namespace\"", &namespace);
+    if (name_length == 0)
+        return NULL;
+    return namespace_length > 0
+               ? xasprintf("%.*s/%.*s", (int)namespace_length, namespace, (int)name_length, name)
+               : xasprintf("%.*s", (int)name_length, name);
 }

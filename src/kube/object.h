@@ -41,3 +41,7 @@ bool kube_object_condition_is_true(const cJSON *object, const char *type);
 
 /* "NeoSet/default/mysql", or "Kind/name" without a namespace; the caller's. */
 char *kube_object_ref_text(enum kube_resource resource, const char *namespace, const char *name);
+
+/* "namespace/name" or "name" of an object whose JSON may be cut or damaged, for messages; the caller's. NULL:
+ * it has none that a Kubernetes object can have. */
+char *kube_object_guess_name(const char *text, size_t length);

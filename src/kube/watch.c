@@ -29,6 +29,8 @@
 #define GOOD_STREAM_US (5 * US_PER_S)
 #define MISSING_RETRY_US (5 * US_PER_S)
 
+#define TOO_LARGE "an object is larger than 32 MiB"
+
 /* A server that refuses the stream so often in a row may do so because of the version that we ask for. */
 enum { REFUSALS_MAX = 3 };
 
@@ -49,6 +51,8 @@ struct kube_watch {
     enum kube_watch_state state;
     char *reason; /* of the state as it was reported; NULL: none */
     bool reported;
+    char *trouble;            /* the newest, until a stream has lived; NULL: none */
+    struct env_timer *proves; /* then the stream has; only while there is trouble */
     struct kube_call *call;
     struct env_timer *timer; /* the next try; or, while there is a stream, our patience with it */
     bool relist;             /* the next try lists */
@@ -86,6 +90,8 @@ static void watch_free(struct kube_watch *watch)
 {
     kube_call_cancel(watch->client, &watch->call);
     env_timer_cancel(watch->env, &watch->timer);
+    env_timer_cancel(watch->env, &watch->proves);
+    free(watch->trouble);
     list_split_done(&watch->page);
     buf_done(&watch->line);
     kube_decoded_done(&watch->last);
@@ -114,8 +120,29 @@ static void set_state(struct kube_watch *watch, enum kube_watch_state state, con
     watch->reported = true;
     watch->state = state;
     str_replace(&watch->reason, reason);
+    if (state == KUBE_WATCH_STALE)
+        str_replace(&watch->trouble, reason);
     if (watch->callbacks.state)
         watch->callbacks.state(watch->context, state, watch->reason);
+}
+
+static void on_proven(void *context)
+{
+    struct kube_watch *watch = context;
+    watch->proves = NULL;
+    enter(watch);
+    str_replace(&watch->trouble, NULL);
+    set_state(watch, KUBE_WATCH_FRESH, NULL);
+    leave(watch);
+}
+
+/* The stream is answered. One that breaks at once, again and again, is no news each time. */
+static void set_fresh(struct kube_watch *watch)
+{
+    env_timer_cancel(watch->env, &watch->proves);
+    if (watch->trouble)
+        watch->proves = env_timer_start(watch->env, GOOD_STREAM_US, on_proven, watch);
+    set_state(watch, KUBE_WATCH_FRESH, watch->trouble);
 }
 
 static void schedule(struct kube_watch *watch, int64_t delay_us)
@@ -181,6 +208,22 @@ static void give_up(struct kube_watch *watch, const char *verb, const char *prob
     watch->broken = xasprintf("cannot %s %s: %s", verb, collection, problem);
 }
 
+/* The same for one object that cannot be taken: which, as far as its bytes tell, and the way out. */
+static void give_up_object(struct kube_watch *watch, const char *verb, const char *problem, const char *bytes,
+                           size_t length, bool is_too_large)
+{
+    CLEANUP_FREE char *name = kube_object_guess_name(bytes, length);
+    const char *shown = name ? name : "its name did not come";
+    CLEANUP_FREE char *sentence =
+        is_too_large
+            ? xasprintf("%s (%s; make it smaller or delete it: until then nothing newer of the %s is seen)",
+                        problem, shown, plural(watch))
+            : xasprintf("%s (%s; what lies between this program and the API server may have damaged it; else "
+                        "look at the object with kubectl get %s)",
+                        problem, shown, plural(watch));
+    give_up(watch, verb, sentence);
+}
+
 /* --- listing --- */
 
 static void add_selectors(const struct kube_watch *watch, char **path)
@@ -211,7 +254,7 @@ static bool on_item(void *context, const char *text, size_t length)
     CLEANUP_ERROR struct error *problem = NULL;
     if (kube_object_parse(text, length, &object, &problem) < 0) {
         CLEANUP_FREE char *sentence = xasprintf("an object is %s", error_text(problem));
-        give_up(watch, "list", sentence);
+        give_up_object(watch, "list", sentence, text, length, false);
         return false;
     }
     watch->callbacks.object(watch->context, object);
@@ -247,7 +290,8 @@ static bool on_page_data(void *context, const char *bytes, size_t length)
     enter(watch);
     int result = list_split_feed(&watch->page, bytes, length);
     if (result == -ERROR_TOO_LARGE)
-        give_up(watch, "list", "an object is larger than 32 MiB");
+        give_up_object(watch, "list", TOO_LARGE, buf_text(&watch->page.element), watch->page.element.length,
+                       true);
     else if (result == -ERROR_INVALID)
         give_up(watch, "list", no_list(watch, bytes, length));
     leave(watch);
@@ -376,7 +420,7 @@ static bool on_line(struct kube_watch *watch, const char *line, size_t length)
     CLEANUP_ERROR struct error *problem = NULL;
     if (kube_event_parse(line, length, &event, &problem) < 0) {
         CLEANUP_FREE char *sentence = xasprintf("malformed watch line: %s", error_text(problem));
-        give_up(watch, "watch", sentence);
+        give_up_object(watch, "watch", sentence, line, length, false);
         return false;
     }
     watch->line_seen = true;
@@ -431,7 +475,7 @@ static bool take_lines(struct kube_watch *watch, const char *bytes, size_t lengt
         size_t line_length = (size_t)(stop - at);
         if (!newline || watch->line.length) {
             if (buf_add(&watch->line, at, line_length) < 0) {
-                give_up(watch, "watch", "an object is larger than 32 MiB");
+                give_up_object(watch, "watch", TOO_LARGE, buf_text(&watch->line), watch->line.length, true);
                 return false;
             }
             line = buf_text(&watch->line);
@@ -465,7 +509,7 @@ static void on_stream_status(void *context)
     watch->stream_began_us = env_boot_us(watch->env);
     watch->heard_us = watch->stream_began_us;
     watch->fresh_connection = false;
-    set_state(watch, KUBE_WATCH_FRESH, NULL);
+    set_fresh(watch);
     leave(watch);
 }
 
@@ -519,6 +563,7 @@ static void on_stream_done(void *context, const struct kube_answer *answer)
     enter(watch);
     watch->call = NULL;
     env_timer_cancel(watch->env, &watch->timer);
+    env_timer_cancel(watch->env, &watch->proves);
     bool answered = watch->stream_began_us > 0;
     bool lived = has_lived(watch);
     if (lived)
@@ -546,6 +591,7 @@ static void abandon_stream(struct kube_watch *watch)
     bool answered = watch->stream_began_us > 0;
     bool lived = has_lived(watch);
     kube_call_cancel(watch->client, &watch->call);
+    env_timer_cancel(watch->env, &watch->proves);
     watch->fresh_connection = true;
     /* From a server that sends no bookmarks, silence is no news. */
     if (!answered || watch->bookmarks_seen) {
@@ -664,6 +710,7 @@ void kube_watch_stop(struct kube_watch *watch)
     watch->stopped = true;
     kube_call_cancel(watch->client, &watch->call);
     env_timer_cancel(watch->env, &watch->timer);
+    env_timer_cancel(watch->env, &watch->proves);
     if (watch->entered == 0)
         watch_free(watch);
 }

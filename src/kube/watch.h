@@ -46,7 +46,8 @@ struct kube_watch_callbacks {
     void (*object)(void *context, const cJSON *object);
     void (*deleted)(void *context, const cJSON *last_state);
     /* reason: a sentence that may go anywhere (names the missing definition or permission ...), or NULL.
-     * Optional. */
+     * FRESH keeps the reason of the trouble before it until the stream has lived for 5 s; then it is FRESH
+     * without one. Optional. */
     void (*state)(void *context, enum kube_watch_state state, const char *reason);
 };
 

@@ -168,7 +168,7 @@ static void watch_state(void *context, enum kube_watch_state state, const char *
     watched->fresh = state == KUBE_WATCH_FRESH;
     if (reason && !str_equal(watched->trouble, reason))
         controller_report(watched->controller, REPORT_WARNING, NULL, "%s", reason);
-    if (watched->fresh && watched->trouble)
+    if (watched->fresh && !reason && watched->trouble)
         controller_report(watched->controller, REPORT_INFO, NULL, "watching %s again",
                           kube_resource_info(watched->resource)->plural);
     if (reason || watched->fresh)

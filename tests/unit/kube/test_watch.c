@@ -130,6 +130,7 @@ static void what_is_no_list_is_refused_with_a_sentence(void **state)
     model_answer(owner->model, model_next(owner->model), 200,
                  "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[{\"a\":tru}]}");
     assert_non_null(strstr(owner->reason, "an object is not valid JSON"));
+    assert_non_null(strstr(owner->reason, "(its name did not come; "));
     relisted(owner);
     env_sim_http_end(resumed(owner, "20"));
     assert_true(kube_watch_is_fresh(owner->watch));

@@ -162,6 +162,64 @@ static void a_malformed_line_is_told_and_lists_again_later(void **state)
     env_sim_http_end(call);
 }
 
+static void what_cannot_be_read_names_its_object(void **state)
+{
+    struct owner *owner = *state;
+    struct env_sim_call *call = stream(owner);
+    static const struct {
+        const char *line;
+        const char *says;
+    } cases[] = {
+        {"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"mysql-4\",\"namespace\":\"db\"}}}\n",
+         "its object has no resourceVersion (db/mysql-4; what lies between this program and the API server "
+         "may "
+         "have damaged it; else look at the object with kubectl get pods)"},
+        {"{\"type\" : \"ADDED\", \"object\" : { \"metadata\" : { \"name\" : \"only\"}, \"a\": tru}}\n",
+         "(only; "},
+        {"garbage\n", "(its name did not come; "},
+        {"{\"metadata\":{\"name\":\"a\\u001b[2J\"\n", "(its name did not come; "},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        model_data(owner->model, call, cases[i].line);
+        env_sim_http_cut(call);
+        if (!strstr(owner->reason, cases[i].says))
+            fail_msg("it says: %s", owner->reason);
+        relisted(owner);
+        call = resumed(owner, "20");
+    }
+    env_sim_http_end(call);
+}
+
+/* Not "cannot watch", "watching again", "cannot watch" each half a minute. */
+static void trouble_stands_until_a_stream_has_lived(void **state)
+{
+    struct owner *owner = *state;
+    struct env_sim_call *call = stream(owner);
+    model_data(owner->model, call, "garbage\n");
+    env_sim_http_cut(call);
+    expect(owner, "STALE");
+    CLEANUP_FREE char *trouble = xstrdup(owner->reason);
+    for (int i = 0; i < 3; i++) {
+        relisted(owner);
+        call = resumed(owner, "20");
+        expect(owner, "begin +b end FRESH");
+        assert_true(kube_watch_is_fresh(owner->watch));
+        assert_string_equal(owner->reason, trouble);
+        if (i == 2)
+            break;
+        model_data(owner->model, call, "garbage\n");
+        env_sim_http_cut(call);
+        expect(owner, "STALE");
+        assert_string_equal(owner->reason, trouble);
+    }
+    env_sim_run_for(owner->model->env, 4 * US_PER_S);
+    expect(owner, "");
+    env_sim_run_for(owner->model->env, 2 * US_PER_S);
+    expect(owner, "FRESH");
+    assert_string_equal(owner->reason, "");
+    env_sim_http_end(call);
+}
+
 static void a_nul_in_an_annotation_does_not_blind_the_watch(void **state)
 {
     struct owner *owner = *state;
@@ -200,7 +258,9 @@ static void a_large_object_is_taken_and_a_larger_one_is_refused(void **state)
     assert_true(call->client_gone);
     env_sim_http_cut(call);
     expect(owner, "STALE");
-    assert_string_equal(owner->reason, "cannot watch pods in namespace db: an object is larger than 32 MiB");
+    assert_string_equal(owner->reason,
+                        "cannot watch pods in namespace db: an object is larger than 32 MiB (large; make it "
+                        "smaller or delete it: until then nothing newer of the pods is seen)");
     relisted(owner);
     env_sim_http_end(resumed(owner, "20"));
 }
@@ -369,6 +429,8 @@ int main(void)
         TEST(another_error_inside_the_stream_is_told_and_lists_again),
         TEST(too_many_requests_inside_the_stream_goes_on_later),
         TEST(a_malformed_line_is_told_and_lists_again_later),
+        TEST(what_cannot_be_read_names_its_object),
+        TEST(trouble_stands_until_a_stream_has_lived),
         TEST(a_nul_in_an_annotation_does_not_blind_the_watch),
         TEST(a_large_object_is_taken_and_a_larger_one_is_refused),
         TEST(a_lost_connection_goes_on_at_the_last_version),
