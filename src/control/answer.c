@@ -77,11 +77,6 @@ char *answer_foreign_sentence(const struct kube_answer *answer, const struct ans
 
 /* --- what it says of a step ----------------------------------------------------------------------------- */
 
-static bool is_create(enum step_kind kind)
-{
-    return strcmp(step_kind_info(kind)->method, "POST") == 0;
-}
-
 static enum answer_class classify_refusal(enum step_kind kind, const struct kube_answer *answer)
 {
     int http = answer->http;
@@ -90,7 +85,7 @@ static enum answer_class classify_refusal(enum step_kind kind, const struct kube
     case 429:
         return ANSWER_AGAIN;
     case 404:
-        return is_create(kind) ? ANSWER_REJECTED : ANSWER_ECHO;
+        return step_creates(kind) ? ANSWER_REJECTED : ANSWER_ECHO;
     case 408:
         return ANSWER_UNKNOWN;
     case 409:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "control/gateway_parts.h"
 #include "control/preconditions.h"
+#include "kube/object.h"
 
 #include <ctype.h>
 #include <utlist.h>
@@ -270,7 +271,7 @@ static struct flight *flight_of_request(struct gateway *gateway, const struct st
     flight->version = xstrdup_or_null(request->version);
     flight->fingerprint = xstrdup_or_null(request->fingerprint);
     if (!request->uid && request->body)
-        flight->owner = xstrdup_or_null(step_owner_uid(request->body));
+        flight->owner = xstrdup_or_null(kube_object_controller_uid(request->body));
     flight_join_workload(flight, request->operation_resource, request->operation_namespace,
                          request->operation_name);
     flight->lowers_availability = request->lowers_availability;
@@ -320,7 +321,7 @@ static int submit_again(struct flight *flight, const struct step_request *reques
 
 static void check_request(const struct step_request *request)
 {
-    bool creates = strcmp(step_kind_info(request->kind)->method, "POST") == 0;
+    bool creates = step_creates(request->kind);
     PRE(request->kind != STEP_BLOCK);
     PRE(request->operation_kind && request->operation_name);
     PRE(creates == (request->uid == NULL) && creates == (request->version == NULL));
@@ -366,7 +367,7 @@ int gateway_submit(struct gateway *gateway, struct step_request *request, step_d
 static char *write_path(const struct flight *flight)
 {
     const struct step_kind_info *info = step_kind_info(flight->kind);
-    bool creates = strcmp(info->method, "POST") == 0;
+    bool creates = step_creates(flight->kind);
     char *path =
         kube_path(flight->resource, flight->namespace, creates ? NULL : flight->name, flight->subresource);
     kube_path_add_query(&path, "timeout", "10s");

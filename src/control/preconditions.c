@@ -131,6 +131,6 @@ int preconditions_check(enum step_kind kind, const char *name, const char *bytes
             return error_set(err, ERROR_INVALID, "a delete without DeleteOptions does not leave");
         return check_pair(json_get(body, "preconditions"), "a delete", err);
     }
-    ENSURE(is_method(kind, "POST"));
+    ENSURE(step_creates(kind));
     return check_create(body, name, err);
 }

@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "control/resolve.h"
 
-#include <ctype.h>
+#include "kube/object.h"
 
-const char *step_owner_uid(const cJSON *object)
-{
-    const cJSON *owner = NULL;
-    cJSON_ArrayForEach (owner, json_path(object, "metadata", "ownerReferences", NULL)) {
-        if (json_bool_or(owner, "controller", false))
-            return json_str(owner, "uid");
-    }
-    return NULL;
-}
+#include <ctype.h>
 
 const char *step_key_on(const cJSON *object)
 {
@@ -77,7 +69,7 @@ static enum step_verdict open_or_absent(const struct step_doubt *doubt, const cJ
 /* The same owner controls it, and where pods are concerned it is of the same revision. */
 static bool is_of_our_owner(const struct step_doubt *doubt, const cJSON *object)
 {
-    if (!doubt->owner || !str_equal(step_owner_uid(object), doubt->owner))
+    if (!doubt->owner || !str_equal(kube_object_controller_uid(object), doubt->owner))
         return false;
     const char *wanted = json_path_str(doubt->sent, "metadata", "labels", "controller-revision-hash", NULL);
     return !wanted ||
@@ -106,7 +98,7 @@ enum step_verdict step_resolve_create_shared(const struct step_doubt *doubt, con
         as_wanted = step_is_contained(json_get(doubt->sent, "spec"), json_get(object, "spec")) &&
                     step_is_contained(json_get(doubt->sent, "data"), json_get(object, "data"));
     else if (object)
-        as_wanted = str_equal(step_owner_uid(object), doubt->owner);
+        as_wanted = str_equal(kube_object_controller_uid(object), doubt->owner);
     return resolve_create(doubt, object, as_wanted);
 }
 

@@ -17,8 +17,6 @@ struct step_doubt {
     bool horizon_passed; /* no attempt of it can still arrive */
 };
 
-/* The uid of the owner that controls object, or NULL. */
-const char *step_owner_uid(const cJSON *object);
 /* The step key that object carries, or NULL. */
 const char *step_key_on(const cJSON *object);
 /* Every member of wanted is in object with an equal value; arrays are compared item by item. What object has

@@ -19,6 +19,11 @@ const struct step_kind_info *step_kind_info(enum step_kind kind)
     return &kinds[kind];
 }
 
+bool step_creates(enum step_kind kind)
+{
+    return strcmp(step_kind_info(kind)->method, "POST") == 0;
+}
+
 int step_kind_of_text(const char *text)
 {
     for (int kind = 0; kind < STEP_KIND_COUNT; kind++)

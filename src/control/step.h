@@ -86,6 +86,8 @@ struct step_kind_info {
 };
 const struct step_kind_info *step_kind_info(enum step_kind kind);
 int step_kind_of_text(const char *text); /* -1: unknown */
+/* It makes an object: it has no preconditions, and its path no name. */
+bool step_creates(enum step_kind kind);
 
 /* The operation that a step belongs to; opened by its first intent. */
 struct step_operation {

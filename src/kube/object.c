@@ -157,10 +157,15 @@ const cJSON *kube_object_controller(const cJSON *object)
     return NULL;
 }
 
+const char *kube_object_controller_uid(const cJSON *object)
+{
+    return json_str(kube_object_controller(object), "uid");
+}
+
 bool kube_object_is_controlled_by(const cJSON *object, const char *uid)
 {
     PRE(uid && *uid);
-    return str_equal(json_str(kube_object_controller(object), "uid"), uid);
+    return str_equal(kube_object_controller_uid(object), uid);
 }
 
 bool kube_object_is_owned_by(const cJSON *object, const char *uid)

@@ -31,6 +31,8 @@ int64_t kube_object_deleting_us(const cJSON *object);
 
 /* The owner reference with controller: true, or NULL. There is at most one. */
 const cJSON *kube_object_controller(const cJSON *object);
+/* Its uid, or NULL. */
+const char *kube_object_controller_uid(const cJSON *object);
 bool kube_object_is_controlled_by(const cJSON *object, const char *uid);
 /* Any owner reference with this uid. */
 bool kube_object_is_owned_by(const cJSON *object, const char *uid);

@@ -107,10 +107,8 @@ int plan_emit(struct plan *plan, struct step_request *request)
     struct neoset_open_step open = {0};
     bool is_open = plan->at->open_step(plan->at->context, request->resource, request->name, &open);
     bool precondition = request->uid && request->version && *request->uid && *request->version;
-    bool create =
-        step_kind_info(request->kind)->method[0] == 'P' && step_kind_info(request->kind)->method[1] == 'O';
     if ((is_open && !open.in_doubt) || is_refused_for_now(plan, request) || is_flooded(plan, request) ||
-        !(create || precondition) || plan->out->step_count == STEPS_MAX ||
+        !(step_creates(request->kind) || precondition) || plan->out->step_count == STEPS_MAX ||
         is_written_already(plan, request)) {
         step_request_free(request);
         return -1;

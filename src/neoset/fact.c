@@ -2,6 +2,7 @@
 #include "neoset/fact.h"
 
 #include "base/time_text.h"
+#include "kube/object.h"
 #include "neoset/defaults.h"
 #include "neoset/fact_read.h"
 #include "neoset/selector.h"
@@ -22,16 +23,6 @@ int fact_read_int(const cJSON *object, const char *key, int minimum, int fallbac
     if (!json_int64(object, key, &number) || number < minimum || number > INT32_MAX)
         return fallback;
     return (int)number;
-}
-
-const char *fact_read_controller(const cJSON *object)
-{
-    const cJSON *owner = NULL;
-    cJSON_ArrayForEach (owner, json_path(object, "metadata", "ownerReferences", NULL)) {
-        if (json_bool_or(owner, "controller", false))
-            return json_str(owner, "uid");
-    }
-    return NULL;
 }
 
 const cJSON *fact_find_item(const cJSON *array, const char *key, const char *value)
@@ -69,7 +60,7 @@ struct claim_fact *claim_fact_make(struct intern *pool, const cJSON *object)
     fact->uid = xstrdup_or_null(json_str(metadata, "uid"));
     fact->version = xstrdup_or_null(json_str(metadata, "resourceVersion"));
     fact->deleting = json_str(metadata, "deletionTimestamp") != NULL;
-    fact->controller_uid = intern_get(pool, fact_read_controller(object));
+    fact->controller_uid = intern_get(pool, kube_object_controller_uid(object));
     const cJSON *owners = json_get(metadata, "ownerReferences");
     fact->set_owner_uid = intern_get(pool, json_str(fact_find_item(owners, "kind", "NeoSet"), "uid"));
     fact->pod_owner_uid = intern_get(pool, json_str(fact_find_item(owners, "kind", "Pod"), "uid"));
@@ -124,7 +115,7 @@ struct revision_fact *revision_fact_make(struct intern *pool, const cJSON *objec
     fact->number = json_int64_or(object, "revision", 0);
     fact->created_us = fact_read_time(json_str(metadata, "creationTimestamp"));
     fact->deleting = json_str(metadata, "deletionTimestamp") != NULL;
-    fact->owner_uid = intern_get(pool, fact_read_controller(object));
+    fact->owner_uid = intern_get(pool, kube_object_controller_uid(object));
     if (!fact->owner_uid) {
         CLEANUP_FREE char *labels = labels_print(json_get(metadata, "labels"));
         fact->labels = intern_get(pool, labels);

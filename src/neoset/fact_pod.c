@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "neoset/fact.h"
+
+#include "kube/object.h"
 #include "neoset/fact_read.h"
 #include "neoset/kubelet_reason.h"
 #include "neoset/selector.h"
@@ -298,7 +300,7 @@ static void read_rest(struct pod_fact *fact, const cJSON *object)
     if (!neoset_split_pod_name(json_str(metadata, "name"), &length, &fact->ordinal))
         fact->ordinal = -1;
     fact->namespace = intern_get(pool, json_str(metadata, "namespace"));
-    fact->owner_uid = intern_get(pool, fact_read_controller(object));
+    fact->owner_uid = intern_get(pool, kube_object_controller_uid(object));
     read_owner(fact, object);
     CLEANUP_FREE char *labels = labels_print(json_get(metadata, "labels"));
     fact->labels = intern_get(pool, labels);

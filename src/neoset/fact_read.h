@@ -9,7 +9,5 @@
 int64_t fact_read_time(const char *text);
 /* An integer of at least minimum that fits an int; fallback when absent or anything else. */
 int fact_read_int(const cJSON *object, const char *key, int minimum, int fallback);
-/* uid of the owner reference with controller: true, or NULL. */
-const char *fact_read_controller(const cJSON *object);
 /* The first item of an array whose member key is value, or NULL. */
 const cJSON *fact_find_item(const cJSON *array, const char *key, const char *value);
