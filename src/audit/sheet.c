@@ -231,13 +231,6 @@ static void add_json(struct buf *out, struct sheet *sheet, enum sheet_type type,
     }
 }
 
-void sheet_add_json_cell(struct buf *out, const struct sheet_look *look, enum sheet_type type,
-                         const struct sheet_cell *cell)
-{
-    struct sheet sheet = {.look = *look};
-    add_json(out, &sheet, type, cell);
-}
-
 static void add_json_row(struct buf *out, struct sheet *sheet, const struct sheet_cell *cells)
 {
     const char *separator = "{";

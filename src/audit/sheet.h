@@ -98,9 +98,6 @@ int64_t sheet_end(struct sheet *sheet);
 /* For texts that are not sheets. */
 /* "2026-11-30T07:38:15.123456Z", or with an offset when look asks for local time. Fixed width in UTC. */
 void sheet_format_time(const struct sheet_look *look, int64_t at_us, char text[static 40]);
-/* One cell as JSON. */
-void sheet_add_json_cell(struct buf *out, const struct sheet_look *look, enum sheet_type type,
-                         const struct sheet_cell *cell);
 /* The data columns of a row as a JSON object on one line, without a newline. */
 void sheet_add_json_row(struct buf *out, const struct sheet_look *look, const struct sheet_column *columns,
                         size_t count, const struct sheet_cell *cells);

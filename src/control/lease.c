@@ -377,11 +377,6 @@ int64_t lease_left_us(const struct lease *lease)
     return lease_is_ours(lease) ? lease->renewed_boot_us + LEASE_US - now_us(lease) : 0;
 }
 
-const char *lease_holder(const struct lease *lease)
-{
-    return lease->holder;
-}
-
 /* An empty holder: whoever waits may take it at once. */
 static cJSON *release_body(const struct lease *lease)
 {

@@ -39,8 +39,6 @@ void lease_free(struct lease *lease);
 bool lease_is_ours(const struct lease *lease);
 /* How long nobody else can take it; 0 when it is not ours. */
 int64_t lease_left_us(const struct lease *lease);
-/* Who holds it, as far as we know; "" when nobody does. */
-const char *lease_holder(const struct lease *lease);
 /* Lets it go on purpose (the disk is stuck) and does not take it again before lease_resume(). */
 void lease_let_go(struct lease *lease, const char *why);
 void lease_resume(struct lease *lease);

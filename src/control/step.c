@@ -32,16 +32,6 @@ int step_kind_of_text(const char *text)
     return -1;
 }
 
-const char *step_verdict_text(enum step_verdict verdict)
-{
-    static const char *const texts[] = {
-        [STEP_APPLIED] = "applied", [STEP_OVERTAKEN] = "overtaken", [STEP_REJECTED] = "rejected",
-        [STEP_ABSENT] = "absent",   [STEP_OPEN] = "open",
-    };
-    PRE(verdict < ARRAY_SIZE(texts));
-    return texts[verdict];
-}
-
 /* --- stamps --------------------------------------------------------------------------------------------- */
 
 void step_stamp_annotation(cJSON *body, const char *key)

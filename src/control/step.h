@@ -34,7 +34,6 @@ enum step_verdict {
     STEP_ABSENT,    /* its precondition can never hold again */
     STEP_OPEN,      /* it may still arrive: send again, or make it impossible */
 };
-const char *step_verdict_text(enum step_verdict verdict);
 /* object: what the API server (not a cache) has under the step's name, NULL for 404. */
 typedef enum step_verdict step_resolve(const struct step_doubt *doubt, const cJSON *object);
 
@@ -88,14 +87,6 @@ const struct step_kind_info *step_kind_info(enum step_kind kind);
 int step_kind_of_text(const char *text); /* -1: unknown */
 /* It makes an object: it has no preconditions, and its path no name. */
 bool step_creates(enum step_kind kind);
-
-/* The operation that a step belongs to; opened by its first intent. */
-struct step_operation {
-    const char *kind; /* "rollout", "scale", "repair", "adopt", "settings" ... */
-    struct kube_ref object;
-    const char *come_from;
-    const char *go_to;
-};
 
 /* All pointers are borrowed for the call. */
 struct step_outcome {

@@ -128,9 +128,6 @@ const struct journal_open_step *journal_open_step_find(const struct journal *jou
 /* The open step on an object that is not a `block`, or NULL. */
 const struct journal_open_step *journal_open_step_on(const struct journal *journal, const char *object,
                                                      const char *namespace, const char *name);
-/* The open step of kind `block` on an object, or NULL. */
-const struct journal_open_step *journal_open_block_on(const struct journal *journal, const char *object,
-                                                      const char *namespace, const char *name);
 /* each may close the step that it is given. */
 void journal_open_steps_each(const struct journal *journal,
                              void (*each)(void *context, const struct journal_open_step *step),
@@ -139,8 +136,6 @@ void journal_open_steps_each(const struct journal *journal,
 const struct journal_open_operation *journal_open_operation_find(const struct journal *journal,
                                                                  const char *action, const char *object,
                                                                  const char *namespace, const char *name);
-/* By the seq of its begin entry, or NULL. */
-const struct journal_open_operation *journal_open_operation_get(const struct journal *journal, int64_t seq);
 /* each may end the operation that it is given. */
 void journal_open_operations_each(const struct journal *journal,
                                   void (*each)(void *context, const struct journal_open_operation *operation),
@@ -195,12 +190,9 @@ void journal_open_waits_each(const struct journal *journal,
                                           const char *namespace, const char *name),
                              void *context);
 int64_t journal_wait_spent_us(const struct journal *journal, int64_t wait);
-int64_t journal_wait_budget_us(const struct journal *journal, int64_t wait);
 bool journal_wait_is_held(const struct journal *journal, int64_t wait);
-/* Spent ≥ budget, not held, and at least 60 s since first_seen_boot_us (the first observation of this run).
- */
-bool journal_wait_is_expired(const struct journal *journal, int64_t wait, int64_t first_seen_boot_us);
-/* The same with a budget that may have changed since the wait began. */
+/* Spent ≥ budget_us (it may have changed since the wait began), not held, and at least 60 s since
+ * first_seen_boot_us (the first observation of this run). */
 bool journal_wait_has_spent(const struct journal *journal, int64_t wait, int64_t budget_us,
                             int64_t first_seen_boot_us);
 

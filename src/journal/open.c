@@ -236,13 +236,7 @@ const struct journal_open_step *journal_open_step_find(const struct journal *jou
 const struct journal_open_step *journal_open_step_on(const struct journal *journal, const char *object,
                                                      const char *namespace, const char *name)
 {
-    return open_set_step_on(journal->open, object, namespace, name, false);
-}
-
-const struct journal_open_step *journal_open_block_on(const struct journal *journal, const char *object,
-                                                      const char *namespace, const char *name)
-{
-    return open_set_step_on(journal->open, object, namespace, name, true);
+    return open_set_step_on(journal->open, object, namespace, name);
 }
 
 void journal_open_steps_each(const struct journal *journal,
@@ -256,11 +250,6 @@ const struct journal_open_operation *journal_open_operation_find(const struct jo
                                                                  const char *namespace, const char *name)
 {
     return open_set_operation_on(journal->open, action, object, namespace, name);
-}
-
-const struct journal_open_operation *journal_open_operation_get(const struct journal *journal, int64_t seq)
-{
-    return open_set_operation(journal->open, seq);
 }
 
 void journal_open_operations_each(const struct journal *journal,

@@ -181,9 +181,9 @@ struct journal_open_step *open_set_step(const struct open_set *set, int64_t seq)
 }
 
 struct journal_open_step *open_set_step_on(const struct open_set *set, const char *object,
-                                           const char *namespace, const char *name, bool blocks)
+                                           const char *namespace, const char *name)
 {
-    struct item *item = find_on(&set->steps, step_key_action(blocks), object, namespace, name);
+    struct item *item = find_on(&set->steps, step_key_action(false), object, namespace, name);
     return item ? &item->step : NULL;
 }
 

@@ -34,9 +34,9 @@ struct open_wait *open_set_add_wait(struct open_set *set, const struct open_wait
 struct journal_open_step *open_set_step(const struct open_set *set, int64_t seq);
 struct journal_open_operation *open_set_operation(const struct open_set *set, int64_t seq);
 struct open_wait *open_set_wait(const struct open_set *set, int64_t seq);
-/* By what they are about, or NULL. blocks: the step kind `block`, else any other kind. */
+/* By what they are about, or NULL. Steps of any kind but `block`. */
 struct journal_open_step *open_set_step_on(const struct open_set *set, const char *object,
-                                           const char *namespace, const char *name, bool blocks);
+                                           const char *namespace, const char *name);
 struct journal_open_operation *open_set_operation_on(const struct open_set *set, const char *action,
                                                      const char *object, const char *namespace,
                                                      const char *name);

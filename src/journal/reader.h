@@ -111,7 +111,7 @@ struct journal_step_record {
     int attempts;                 /* sendings so far: `unknown` entries + 1 */
     int64_t last_at_us;           /* of its newest entry */
     bool in_flight;               /* open, of the living run, and no answer was unknown yet: not in doubt */
-    bool has_body;                /* the exact bytes are kept: journal_read_body() */
+    bool has_body;                /* the exact bytes are kept */
 };
 typedef bool journal_step_each(void *context, const struct journal_step_record *step);
 struct journal_step_filter {
@@ -180,11 +180,6 @@ struct journal_run_record {
 typedef bool journal_run_each(void *context, const struct journal_run_record *run);
 /* Newest first. limit 0: all. */
 int journal_read_runs(struct journal_reader *reader, int64_t limit, journal_run_each *each, void *context,
-                      struct error **err);
-
-/* The exact bytes of a step's request, where they are kept. NOT_FOUND otherwise. *ret_body is the caller's.
- */
-int journal_read_body(struct journal_reader *reader, int64_t step, char **ret_body, size_t *ret_length,
                       struct error **err);
 
 /* Writes a consistent copy to a new file (mode 0600; EXISTS when something is there), safe while the

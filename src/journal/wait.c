@@ -127,11 +127,6 @@ int64_t journal_wait_spent_us(const struct journal *journal, int64_t wait)
     return spent_at(must_find(journal, wait), journal_mono_us(journal));
 }
 
-int64_t journal_wait_budget_us(const struct journal *journal, int64_t wait)
-{
-    return must_find(journal, wait)->budget_us;
-}
-
 bool journal_wait_is_held(const struct journal *journal, int64_t wait)
 {
     return must_find(journal, wait)->held;
@@ -144,11 +139,6 @@ bool journal_wait_has_spent(const struct journal *journal, int64_t seq, int64_t 
     if (wait->held || env_boot_us(journal->env) - first_seen_boot_us < GRACE_US)
         return false;
     return spent_at(wait, journal_mono_us(journal)) >= budget_us;
-}
-
-bool journal_wait_is_expired(const struct journal *journal, int64_t seq, int64_t first_seen_boot_us)
-{
-    return journal_wait_has_spent(journal, seq, must_find(journal, seq)->budget_us, first_seen_boot_us);
 }
 
 struct wait_visit {

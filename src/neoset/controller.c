@@ -672,8 +672,3 @@ bool controller_is_ready(struct controller *controller, const char **ret_why)
     }
     return true;
 }
-
-struct gateway *controller_gateway(struct controller *controller)
-{
-    return controller->gateway;
-}

@@ -43,8 +43,6 @@ bool controller_is_ready(struct controller *controller, const char **ret_why);
 /* Prometheus text. */
 void controller_write_metrics(const struct controller *controller, struct buf *text);
 
-/* For tests: the parts. */
-struct gateway *controller_gateway(struct controller *controller);
 /* Every set that is there has nothing left to do, and nothing is under way. */
 bool controller_is_quiet(const struct controller *controller);
 

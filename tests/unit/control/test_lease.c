@@ -285,7 +285,6 @@ static void another_holder_is_waited_for_as_long_as_it_renews(void **state)
     }
     assert_int_equal(world->gained, 0);
     assert_true(world->reported > 0);
-    assert_string_equal(lease_holder(world->lease), "pod-1_ffff");
     /* Its clock does not matter: only that we see it unchanged for its whole length. */
     pass(world, 28 * US_PER_S);
     assert_int_equal(world->gained, 0);

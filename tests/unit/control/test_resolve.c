@@ -173,8 +173,7 @@ static void each_row_of_the_table_has_its_verdict(void **state)
         };
         enum step_verdict verdict = step_kind_info(row->kind)->resolve(&doubt, object);
         if (verdict != row->verdict)
-            fail_msg("%s: %s, not %s", row->name, step_verdict_text(verdict),
-                     step_verdict_text(row->verdict));
+            fail_msg("%s: %d, not %d", row->name, verdict, row->verdict);
     }
 }
 

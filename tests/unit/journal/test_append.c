@@ -428,7 +428,6 @@ static void a_restart_finds_the_open_operations(void **state)
     assert_int_equal(operation->seq, open);
     assert_string_equal(operation->come_from, "mysql:8.0");
     assert_string_equal(operation->go_to, "mysql:8.1");
-    assert_ptr_equal(journal_open_operation_get(fixture->journal, open), operation);
     /* Another object of the same name in another namespace is another object. */
     assert_null(journal_open_operation_find(fixture->journal, "rollout", "NeoSet", "other", "mysql"));
 }
@@ -447,7 +446,7 @@ static void the_block_of_a_step_is_open_beside_it(void **state)
     journal_fixture_settle(fixture);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(journal_open_step_on(fixture->journal, "Pod", "db", "mysql-4")->seq, step);
-        assert_int_equal(journal_open_block_on(fixture->journal, "Pod", "db", "mysql-4")->seq, block);
+        assert_string_equal(journal_open_step_find(fixture->journal, block)->action, "block");
         journal_fixture_restart(fixture);
     }
 }

@@ -431,20 +431,6 @@ static void runs_say_how_each_ended(void **state)
     assert_int_equal(runs.count, 1);
 }
 
-static void bodies_are_read_where_they_are_kept(void **state)
-{
-    struct scene *scene = *state;
-    size_t length = 0;
-    CLEANUP_FREE char *body = NULL;
-    CLEANUP_ERROR struct error *err = NULL;
-    assert_int_equal(journal_read_body(scene->reader, scene->step, &body, &length, NULL), 0);
-    assert_string_equal(body, "{\"spec\":{\"image\":\"mysql:8.1\"}}");
-    char *none = NULL;
-    assert_int_equal(journal_read_body(scene->reader, scene->unknown_step, &none, &length, &err),
-                     -ERROR_NOT_FOUND);
-    assert_non_null(strstr(error_text(err), "not kept"));
-}
-
 /* --- snapshots -------------------------------------------------------------------------------- */
 
 static void a_snapshot_stays_what_it_was_until_it_is_refreshed(void **state)
@@ -723,7 +709,6 @@ int main(void)
         TEST(open_steps_of_the_living_run_are_in_flight_until_an_answer_is_unknown),
         TEST(waits_come_with_budget_and_what_was_spent),
         TEST(runs_say_how_each_ended),
-        TEST(bodies_are_read_where_they_are_kept),
         TEST(a_snapshot_stays_what_it_was_until_it_is_refreshed),
         TEST(the_meta_says_what_the_file_is),
         TEST(no_read_transaction_is_open_while_rows_are_handed_out),

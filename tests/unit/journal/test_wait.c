@@ -65,7 +65,6 @@ static void a_wait_is_known_by_object_and_action_while_it_is_open(void **state)
     assert_int_equal(begin(fixture), wait);
     assert_int_equal(journal_wait_find(fixture->journal, "ready", "Pod", "db", "mysql-3"), wait);
     assert_int_equal(journal_wait_find(fixture->journal, "gone", "Pod", "db", "mysql-3"), 0);
-    assert_int_equal(journal_wait_budget_us(fixture->journal, wait), BUDGET_US);
     journal_wait_end(fixture->journal, wait, "done");
     assert_int_equal(journal_wait_find(fixture->journal, "ready", "Pod", "db", "mysql-3"), 0);
     assert_int_not_equal(begin(fixture), wait);
@@ -89,7 +88,7 @@ static void a_wall_clock_that_jumps_spends_nothing_inside_a_run(void **state)
     env_sim_jump_wall(fixture->env, -20 * HOUR_US);
     env_sim_run_for(fixture->env, US_PER_S);
     assert_int_equal(spent(fixture, wait), 2 * US_PER_S);
-    assert_false(journal_wait_is_expired(fixture->journal, wait, 0));
+    assert_false(journal_wait_has_spent(fixture->journal, wait, BUDGET_US, 0));
 }
 
 static void a_hold_stands_still_and_go_goes_on(void **state)
@@ -102,7 +101,7 @@ static void a_hold_stands_still_and_go_goes_on(void **state)
     assert_true(journal_wait_is_held(fixture->journal, wait));
     env_sim_run_for(fixture->env, HOUR_US);
     assert_int_equal(spent(fixture, wait), 10 * US_PER_S);
-    assert_false(journal_wait_is_expired(fixture->journal, wait, 0));
+    assert_false(journal_wait_has_spent(fixture->journal, wait, BUDGET_US, 0));
     journal_wait_go(fixture->journal, wait);
     journal_wait_go(fixture->journal, wait);
     env_sim_run_for(fixture->env, 5 * US_PER_S);
@@ -126,7 +125,6 @@ static void the_gap_between_runs_counts_by_the_wall_clock(void **state)
     assert_int_equal(spent(fixture, wait), 50 * US_PER_S);
     env_sim_run_for(fixture->env, 7 * US_PER_S);
     assert_int_equal(spent(fixture, wait), 57 * US_PER_S);
-    assert_int_equal(journal_wait_budget_us(fixture->journal, wait), BUDGET_US);
     assert_int_equal(begin(fixture), wait);
 }
 
@@ -185,11 +183,11 @@ static void no_wait_expires_within_a_minute_of_a_runs_first_observation(void **s
     journal_fixture_open(fixture);
     assert_true(spent(fixture, wait) > BUDGET_US);
     int64_t first_seen_us = env_boot_us(fixture->env);
-    assert_false(journal_wait_is_expired(fixture->journal, wait, first_seen_us));
+    assert_false(journal_wait_has_spent(fixture->journal, wait, BUDGET_US, first_seen_us));
     env_sim_run_for(fixture->env, 59 * US_PER_S);
-    assert_false(journal_wait_is_expired(fixture->journal, wait, first_seen_us));
+    assert_false(journal_wait_has_spent(fixture->journal, wait, BUDGET_US, first_seen_us));
     env_sim_run_for(fixture->env, US_PER_S);
-    assert_true(journal_wait_is_expired(fixture->journal, wait, first_seen_us));
+    assert_true(journal_wait_has_spent(fixture->journal, wait, BUDGET_US, first_seen_us));
 }
 
 static void a_wait_expires_when_its_budget_is_spent(void **state)
@@ -198,9 +196,9 @@ static void a_wait_expires_when_its_budget_is_spent(void **state)
     int64_t first_seen_us = env_boot_us(fixture->env);
     int64_t wait = begin(fixture);
     env_sim_run_for(fixture->env, BUDGET_US - 1);
-    assert_false(journal_wait_is_expired(fixture->journal, wait, first_seen_us));
+    assert_false(journal_wait_has_spent(fixture->journal, wait, BUDGET_US, first_seen_us));
     env_sim_run_for(fixture->env, 1);
-    assert_true(journal_wait_is_expired(fixture->journal, wait, first_seen_us));
+    assert_true(journal_wait_has_spent(fixture->journal, wait, BUDGET_US, first_seen_us));
 }
 
 static void the_end_says_how_and_what_was_spent(void **state)
