@@ -7,6 +7,7 @@
  *
  *   run MILLISECONDS     that much time passes; the answer is the clock, in milliseconds since the start
  *   start | kill | stop  the controller; stop answers "stopped" or "killed"
+ *   end                  everything ends, as at the end of stdin
  *
  * Usage: story-sim FOLDER [FAULTS]: kubeconfig, audit.log, journal.db and controller.log are put there. */
 #include "sim_server.h"
@@ -143,6 +144,8 @@ static void do_command(struct story *story, const char *command)
         end_controller(story, NULL), puts("killed");
     else if (str_equal(command, "stop"))
         puts(stop_controller(story));
+    else if (str_equal(command, "end"))
+        uv_stop(&story->loop), puts("ended");
     else
         printf("'%s' is no command\n", command);
     fflush(stdout);

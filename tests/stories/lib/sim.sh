@@ -22,6 +22,10 @@ open_story() {
     person_kubeconfig=$folder/kubeconfig audit_log=$folder/audit.log journal=$folder/journal.db
     now_ms=0 poll_seconds=1
 }
+end_world() { # a sanitizer has its word at the end
+    tell_sim end
+    wait "$sim_PID" || fail "the simulator ends with $?: $(head -n 5 "$folder/sim.log")"
+}
 close_story() { :; }
 audit_of_story() { jq -c 'select(.user.username != "person")' "$audit_log"; }
 
