@@ -152,6 +152,29 @@ int controller_read_retention(const char *text, int64_t *ret_us, int64_t *ret_by
     return 0;
 }
 
+/* A variable that is not set must not become all namespaces. */
+static int read_namespace(const struct options *options, struct controller_settings *settings,
+                          struct error **err)
+{
+    const char *namespace = option_text(options, "namespace");
+    bool all = option_flag(options, "all-namespaces");
+    if (all && namespace)
+        return error_set(err, ERROR_USAGE,
+                         "--all-namespaces and --namespace %.63s contradict each other: give one", namespace);
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+    enum { NAMESPACE_MAX = 63 };
+    size_t length = namespace ? strlen(namespace) : 0;
+    if (namespace && (length == 0 || length > NAMESPACE_MAX || strspn(namespace, letters) != length ||
+                      namespace[0] == '-' || namespace[length - 1] == '-'))
+        return error_set(
+            err, ERROR_USAGE,
+            "--namespace \"%.63s\" is no name of a namespace: small letters, digits and dashes; for all "
+            "of them leave it out",
+            namespace);
+    settings->namespace = namespace;
+    return 0;
+}
+
 static int read_lease(const struct options *options, struct controller_settings *settings, struct error **err)
 {
     const char *lease = option_text(options, "lease");
@@ -187,7 +210,9 @@ int controller_settings_read(const struct options *options, bool is_root, struct
                              struct error **err)
 {
     struct controller_settings settings = {0};
-    int result = read_journal(options, is_root, &settings, err);
+    int result = read_namespace(options, &settings, err);
+    if (result == 0)
+        result = read_journal(options, is_root, &settings, err);
     if (result == 0)
         result = read_lease(options, &settings, err);
     if (result < 0) {
@@ -197,7 +222,6 @@ int controller_settings_read(const struct options *options, bool is_root, struct
     settings.kubeconfig = option_text(options, "kubeconfig");
     settings.context = option_text(options, "context");
     settings.impersonate = option_text(options, "as");
-    settings.namespace = option_flag(options, "all-namespaces") ? NULL : option_text(options, "namespace");
     settings.listen = option_text(options, "listen");
     if (str_equal(settings.listen, "none") || str_equal(settings.listen, ""))
         settings.listen = NULL;

@@ -37,7 +37,9 @@ static void on_interrupt(int signal_number)
 static void say(const char *sentence)
 {
     CLEANUP_BUF struct buf text = BUF_INIT(MESSAGE_BYTES_MAX);
-    escape_plain(&text, sentence);
+    /* Its beginning says what is wrong, however long what was typed is. */
+    CLEANUP_FREE char *cut = xstrndup(sentence, MESSAGE_BYTES_MAX / 8);
+    escape_plain(&text, cut);
     fprintf(stderr, "%s: %s\n", audit_program.name, buf_text(&text));
 }
 

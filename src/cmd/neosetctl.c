@@ -37,7 +37,9 @@ struct program {
 static void say(const struct program *program, const char *sentence)
 {
     CLEANUP_BUF struct buf text = BUF_INIT(MESSAGE_BYTES_MAX);
-    escape_plain(&text, sentence);
+    /* Its beginning says what is wrong, however long what was typed is. */
+    CLEANUP_FREE char *cut = xstrndup(sentence, MESSAGE_BYTES_MAX / 8);
+    escape_plain(&text, cut);
     fprintf(stderr, "%s: %s\n", program->table->name, buf_text(&text));
 }
 
@@ -296,16 +298,12 @@ static int name_to_adopt(const struct program *program, const char **ret, struct
     *ret = argument;
     if (goes_back && !strchr(argument, '/'))
         return 0;
-    if (!strchr(argument, '/'))
-        return error_set(err, ERROR_USAGE, "say statefulset/%s: what is adopted is a StatefulSet", argument);
-    int r = ctl_object_parse(argument, &resource, ret, err);
-    if (r < 0)
-        return r;
-    if (resource == wanted)
+    if (ctl_object_parse(argument, &resource, ret, NULL) == 0 && resource == wanted)
         return 0;
     return error_set(err, ERROR_USAGE,
-                     goes_back ? "--undo takes the name of a NeoSet, not %s"
-                               : "only a StatefulSet can be adopted, not %s",
+                     goes_back
+                         ? "--undo takes the name of a NeoSet, not %.80s: neosetctl adopt --undo NAME"
+                         : "what is adopted is a StatefulSet, not %.80s: neosetctl adopt statefulset/NAME",
                      argument);
 }
 

@@ -101,6 +101,9 @@ static const struct {
     {"--journal-retention=,", NULL, "neither an age"},
     {"--journal-retention=99999999999999Gi", NULL, "neither an age"},
     {"--journal=", NULL, "--journal FILE"},
+    {"--namespace=", NULL, "no name of a namespace"},
+    {"--namespace=../x", NULL, "no name of a namespace"},
+    {"--namespace=db", "--all-namespaces", "contradict"},
 };
 
 static void what_makes_no_sense_is_refused_with_a_sentence(void **state)

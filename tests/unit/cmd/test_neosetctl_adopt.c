@@ -402,8 +402,8 @@ static void what_cannot_be_carried_over_is_named_and_nothing_is_written(void **s
 static void wrong_words_name_the_right_ones(void **state)
 {
     struct stage *stage = *state;
-    expect(stage, "adopt db", 64, NULL, "say statefulset/db");
-    expect(stage, "adopt pod/db-0", 64, NULL, "only a StatefulSet can be adopted");
+    expect(stage, "adopt db", 64, NULL, "neosetctl adopt statefulset/NAME");
+    expect(stage, "adopt pod/db-0", 64, NULL, "what is adopted is a StatefulSet");
     expect(stage, "adopt statefulset/db -o yaml", 64, NULL, "goes with --dry-run");
     expect(stage, "adopt statefulset/db --timeout soon", 64, NULL, "--timeout");
     expect(stage, "adopt statefulset/nobody --dry-run", 1, NULL, "no StatefulSet nobody");
