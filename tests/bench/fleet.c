@@ -73,7 +73,8 @@ static char *set_text(const struct fleet *fleet, int number)
         "\"containerPort\":3306}]}]}},\"updateStrategy\":%s}}",
         version, kube_resource_info(fleet->resource)->kind, fleet->prefix, number, fleet->replicas,
         fleet->prefix, fleet->prefix, number, fleet->prefix, number, fleet->image,
-        is_neoset ? "{\"maxUnavailable\":2}" : "{\"type\":\"RollingUpdate\"}");
+        is_neoset ? "{\"maxUnavailable\":2,\"inPlaceUpdateStrategy\":{\"prefetch\":\"Never\"}}"
+                  : "{\"type\":\"RollingUpdate\"}");
 }
 
 static char *patch_text(const struct fleet *fleet)
