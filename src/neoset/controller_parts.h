@@ -67,14 +67,14 @@ struct turn {
     char *set_uid; /* of the set that the rest is about */
     bool looked_for_waits;
     bool told_went_back;
-    bool set_was_read; /* from the API server, for the next turn */
-    int refreshing; /* GETs whose answer the next turn needs */
+    bool set_was_read;   /* from the API server, for the next turn */
+    int refreshing;      /* GETs whose answer the next turn needs */
     uint64_t status_ask; /* the status write under way; 0: none */
     unsigned status_failures;
     int64_t status_not_before_boot_us;
     char *status_sent; /* the last one, as neoset_described_text() has it */
     int64_t status_sent_boot_us;
-    bool status_kept; /* its answer shows it */
+    bool status_kept;   /* its answer shows it */
     char *status_phase; /* in it */
     int64_t status_generation;
     uint64_t probe_ask; /* the dry run under way; 0: none */

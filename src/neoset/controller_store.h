@@ -108,8 +108,9 @@ const char *store_find_same_selector(const struct store *store, const struct set
 /* An object was seen: its fact replaces an older one. Kinds that are not kept are ignored. */
 void store_take(struct store *store, enum kube_resource resource, const cJSON *object, uint32_t mark,
                 int64_t wall_us, int64_t boot_us);
-/* The answer to a write or a GET brought the object: it may be older than what the watch has told. An object that
- * is not known, of a version that the watch has passed (watch_version; NULL: it lists), was deleted meanwhile. */
+/* The answer to a write or a GET brought the object: it may be older than what the watch has told. An object
+ * that is not known, of a version that the watch has passed (watch_version; NULL: it lists), was deleted
+ * meanwhile. */
 void store_take_answer(struct store *store, enum kube_resource resource, const cJSON *object,
                        const char *watch_version, int64_t wall_us, int64_t boot_us);
 /* An object was deleted; last_state is what it was. */

@@ -7,5 +7,6 @@
 
 /* The image could not be fetched. */
 bool kubelet_reason_is_pull(const char *reason);
-/* Something is wrong, and time alone does not mend it: pulls, crashes, configurations. Merely starting is none. */
+/* Something is wrong, and time alone does not mend it: pulls, crashes, configurations. Merely starting is
+ * none. */
 bool kubelet_reason_is_error(const char *reason);
