@@ -279,7 +279,7 @@ static struct flight *flight_of_request(struct gateway *gateway, const struct st
 }
 
 /* A step of an operation's object is in doubt: nothing else may take capacity away from it (journal.md, rule
- * 7). */
+ * 7). What is open and not in doubt is the plan's to weigh: it knows which steps may go side by side. */
 static bool something_is_in_doubt(const struct gateway *gateway, const struct step_request *request)
 {
     const struct workload *workload = gateway_find_workload(

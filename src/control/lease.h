@@ -34,6 +34,7 @@ struct lease_options {
 };
 
 struct lease *lease_start(const struct lease_options *options);
+/* A write of it that is under way would call back here: exempt_free() follows before the loop runs again. */
 void lease_free(struct lease *lease);
 /* We hold it, and its renew deadline has not passed. */
 bool lease_is_ours(const struct lease *lease);

@@ -162,7 +162,6 @@ void health_note_unlocked(struct journal *journal);
 /* How large the WAL is now. */
 void health_note_wal(struct journal *journal, int64_t bytes);
 
-/* load.c: what the file says is open, into memory. Never scans `entry`. */
 struct loaded { /* of the newest entry */
     bool has_last;
     int64_t seq;
@@ -181,6 +180,7 @@ void clock_begin(struct journal *journal, const struct loaded *last);
 /* Before what is pending is committed: a note when the wall clock jumped. */
 void clock_look(struct journal *journal);
 
+/* load.c: what the file says is open, into memory. Never scans `entry`. */
 int load_meta(struct journal *journal, struct error **err);
 int load_last(struct journal *journal, struct loaded *ret, struct error **err);
 int load_previous_nonce(struct journal *journal, int64_t run, struct error **err);
