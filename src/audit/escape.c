@@ -12,14 +12,9 @@ enum style { STYLE_PLAIN, STYLE_JSON, STYLE_CSV, STYLE_COUNT };
 #define BACKSLASH 4U
 #define HIGH 8U
 
-static unsigned byte_class(unsigned char byte)
-{
-    if (byte < 0x20 || byte == 0x7f)
-        return CONTROL;
-    if (byte >= 0x80)
-        return HIGH;
-    return byte == '"' ? QUOTE : byte == '\\' ? BACKSLASH : 0;
-}
+static const unsigned char byte_classes[256] = {
+    [0x00 ... 0x1f] = CONTROL, ['"'] = QUOTE, ['\\'] = BACKSLASH, [0x7f] = CONTROL, [0x80 ... 0xff] = HIGH,
+};
 
 static const unsigned style_stops[STYLE_COUNT] = {
     [STYLE_PLAIN] = CONTROL | HIGH,
@@ -116,23 +111,15 @@ static size_t add_high(struct buf *out, const char *at, enum style style)
 
 static void escape(struct buf *out, const char *text, enum style style)
 {
-    static unsigned char stops[STYLE_COUNT][256];
-    static bool is_ready;
-    if (!is_ready) {
-        for (unsigned s = 0; s < STYLE_COUNT; s++)
-            for (unsigned byte = 0; byte < 256; byte++)
-                stops[s][byte] = byte == 0 || (byte_class((unsigned char)byte) & style_stops[s]) != 0;
-        is_ready = true;
-    }
     for (;;) {
         const char *run = text;
-        while (!stops[style][(unsigned char)*text])
+        while (*text && !(byte_classes[(unsigned char)*text] & style_stops[style]))
             text++;
         buf_add(out, run, (size_t)(text - run));
         unsigned char byte = (unsigned char)*text;
         if (byte == 0)
             return;
-        switch (byte_class(byte)) {
+        switch (byte_classes[byte]) {
         case CONTROL:
             add_control(out, byte, style);
             text++;

@@ -7,6 +7,8 @@
 const char *library_text(void)
 {
     static char text[512];
-    snprintf(text, sizeof text, "SQLite %s", journal_library_text());
+    char library[JOURNAL_LIBRARY_TEXT_SIZE];
+    journal_library_text(library);
+    snprintf(text, sizeof text, "SQLite %s", library);
     return text;
 }

@@ -46,7 +46,8 @@ struct env_ops {
     void (*random)(struct env *env, void *bytes, size_t length);
     struct env_timer *(*timer_start)(struct env *env, int64_t delay_us, env_callback *fire, void *context);
     void (*timer_cancel)(struct env_timer *timer);
-    void (*work)(struct env *env, env_callback *job, env_callback *done, void *context);
+    void (*work)(struct env *env, env_callback *job, env_callback *done, env_callback *dropped,
+                 void *context);
     struct env_http *(*http_submit)(struct env *env, const struct http_request *request,
                                     const struct http_callbacks *callbacks, void *context);
     void (*http_cancel)(struct env_http *http);
@@ -111,7 +112,14 @@ static inline void env_timer_cancel(struct env *env, struct env_timer **timer)
  */
 static inline void env_work(struct env *env, env_callback *job, env_callback *done, void *context)
 {
-    env->ops->work(env, job, done, context);
+    env->ops->work(env, job, done, NULL, context);
+}
+/* The same for a context that outlives its owner: env_free() calls dropped for it instead of done, when done
+ * has not been called. */
+static inline void env_work_or_drop(struct env *env, env_callback *job, env_callback *done,
+                                    env_callback *dropped, void *context)
+{
+    env->ops->work(env, job, done, dropped, context);
 }
 /* Starts a request; everything in *request is copied. on_done is called exactly once unless it is cancelled
  * first. */

@@ -60,7 +60,7 @@ void real_timer_cancel(struct env_timer *timer);
  * the loop is run until they are gone. */
 struct real_worker *real_worker_make(struct real *real);
 void real_worker_free(struct real_worker *worker);
-void real_work(struct env *env, env_callback *job, env_callback *done, void *context);
+void real_work(struct env *env, env_callback *job, env_callback *done, env_callback *dropped, void *context);
 
 struct real_http *real_http_make(struct real *real);
 void real_http_free(struct real_http *http);

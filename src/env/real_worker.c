@@ -6,6 +6,7 @@
 struct job {
     env_callback *run;
     env_callback *done;
+    env_callback *dropped;
     void *context;
     struct job *prev;
     struct job *next;
@@ -76,6 +77,8 @@ static void free_jobs(struct job *jobs)
     while (jobs) {
         struct job *job = jobs;
         DL_DELETE(jobs, job);
+        if (job->dropped)
+            job->dropped(job->context);
         free(job);
     }
 }
@@ -99,12 +102,13 @@ void real_worker_free(struct real_worker *worker)
     uv_close((uv_handle_t *)&worker->async, on_closed);
 }
 
-void real_work(struct env *env, env_callback *job_run, env_callback *done, void *context)
+void real_work(struct env *env, env_callback *job_run, env_callback *done, env_callback *dropped,
+               void *context)
 {
     PRE(job_run);
     struct real_worker *worker = real_of(env)->worker;
     struct job *job = xcalloc(1, sizeof(*job));
-    *job = (struct job){.run = job_run, .done = done, .context = context};
+    *job = (struct job){.run = job_run, .done = done, .dropped = dropped, .context = context};
     uv_mutex_lock(&worker->mutex);
     DL_APPEND(worker->waiting, job);
     uv_cond_signal(&worker->wake);

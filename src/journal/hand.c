@@ -2,11 +2,10 @@
 #include "journal/hand.h"
 
 #include <pthread.h>
-#include <utlist.h>
 
 enum ticket_state { TICKET_WAITS, TICKET_RUNS, TICKET_FINISHED, TICKET_WITHDRAWN };
 
-/* One job. Outlives the hand when it was taken back: the environment still holds it. */
+/* One job. Outlives the hand when it was taken back: the environment still holds it, and calls once more. */
 struct ticket {
     struct hand *hand; /* NULL: taken back. Loop only */
     env_callback *job;
@@ -15,18 +14,12 @@ struct ticket {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     enum ticket_state state; /* guarded by mutex */
-    struct ticket *prev;
-    struct ticket *next;
 };
 
 struct hand {
     struct env *env;
     struct ticket *out; /* NULL: the store is the loop's */
 };
-
-/* Tickets that were taken back and whose last call from the environment is still to come. It may never come
- * (the environment is freed first): then they stay here, where leak checkers find them. Loop only. */
-static struct ticket *withdrawn;
 
 struct hand *hand_make(struct env *env)
 {
@@ -80,7 +73,6 @@ static void on_done(void *context)
     struct ticket *ticket = context;
     struct hand *hand = ticket->hand;
     if (!hand) {
-        DL_DELETE(withdrawn, ticket);
         ticket_free(ticket);
         return;
     }
@@ -90,6 +82,14 @@ static void on_done(void *context)
     void *owner = ticket->context;
     ticket_free(ticket);
     done(owner);
+}
+
+/* The environment ends first. */
+static void on_dropped(void *context)
+{
+    struct ticket *ticket = context;
+    if (!ticket->hand)
+        ticket_free(ticket);
 }
 
 void hand_give(struct hand *hand, env_callback *job, env_callback *done, void *context)
@@ -102,7 +102,7 @@ void hand_give(struct hand *hand, env_callback *job, env_callback *done, void *c
     ticket->context = context;
     ENSURE(pthread_mutex_init(&ticket->mutex, NULL) == 0 && pthread_cond_init(&ticket->changed, NULL) == 0);
     hand->out = ticket;
-    env_work(hand->env, run_job, on_done, ticket);
+    env_work_or_drop(hand->env, run_job, on_done, on_dropped, ticket);
 }
 
 bool hand_take_back(struct hand *hand)
@@ -118,7 +118,6 @@ bool hand_take_back(struct hand *hand)
         ticket->state = TICKET_WITHDRAWN;
     pthread_mutex_unlock(&ticket->mutex);
     ticket->hand = NULL;
-    DL_APPEND(withdrawn, ticket);
     return finished;
 }
 

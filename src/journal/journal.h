@@ -217,5 +217,6 @@ struct journal_metrics {
 };
 void journal_metrics_get(const struct journal *journal, struct journal_metrics *ret);
 
-/* "3.40.1 (affected by the WAL-reset bug: yes; ...)": for --version and verify. Static storage. */
-const char *journal_library_text(void);
+/* "3.40.1 (affected by the WAL-reset bug: yes; ...)": for --version and verify. */
+enum { JOURNAL_LIBRARY_TEXT_SIZE = 160 };
+void journal_library_text(char text[static JOURNAL_LIBRARY_TEXT_SIZE]);

@@ -18,13 +18,9 @@ bool library_is_affected(int version)
     return version < 3051003;
 }
 
-const char *journal_library_text(void)
+void journal_library_text(char text[static JOURNAL_LIBRARY_TEXT_SIZE])
 {
-    static char text[160];
-    if (text[0])
-        return text;
     bool affected = library_is_affected(sqlite3_libversion_number());
-    snprintf(text, sizeof(text), "%s (affected by the WAL-reset bug: %s)", sqlite3_libversion(),
+    snprintf(text, JOURNAL_LIBRARY_TEXT_SIZE, "%s (affected by the WAL-reset bug: %s)", sqlite3_libversion(),
              affected ? "yes; harmless while nobody else writes: use `sqlite3 -readonly`" : "no");
-    return text;
 }

@@ -210,7 +210,9 @@ static int check_all(struct verifier *verifier, struct error **err)
     done->first_seq = verifier->begins_after + 1;
     done->head_seq = meta->head_seq;
     memcpy(done->head_hash, meta->head_hash, SHA256_SIZE);
-    verify_remark(verifier, 0, "SQLite %s", journal_library_text());
+    char library[JOURNAL_LIBRARY_TEXT_SIZE];
+    journal_library_text(library);
+    verify_remark(verifier, 0, "SQLite %s", library);
     return 0;
 }
 

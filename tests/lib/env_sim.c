@@ -219,6 +219,14 @@ static void drop_job(struct sim_job *job)
     free(job);
 }
 
+static void free_job(struct sim_job *job)
+{
+    struct sim_job copy = *job;
+    drop_job(job);
+    if (copy.dropped)
+        copy.dropped(copy.context);
+}
+
 static void on_job_done(void *context)
 {
     struct sim_job *job = context;
@@ -236,7 +244,7 @@ static void on_job_run(void *context)
     job->run(job->context);
 }
 
-static void work(struct env *env, env_callback *run, env_callback *done, void *context)
+static void work(struct env *env, env_callback *run, env_callback *done, env_callback *dropped, void *context)
 {
     PRE(run);
     struct sim *sim = sim_of(env);
@@ -244,7 +252,7 @@ static void work(struct env *env, env_callback *run, env_callback *done, void *c
     PRE(duration_us >= 0);
     sim->worker_free_us = MAX(sim->worker_free_us, sim->world->boot_us) + duration_us;
     struct sim_job *job = xcalloc(1, sizeof(*job));
-    *job = (struct sim_job){.sim = sim, .run = run, .done = done, .context = context};
+    *job = (struct sim_job){.sim = sim, .run = run, .done = done, .dropped = dropped, .context = context};
     job->event = sim_schedule(sim->world, sim, sim->worker_free_us - sim->world->boot_us, on_job_run, job);
     DL_APPEND(sim->jobs, job);
 }
@@ -501,7 +509,7 @@ static void free_sim(struct env *env)
     while (sim->timers)
         timer_cancel(sim->timers);
     while (sim->jobs)
-        drop_job(sim->jobs);
+        free_job(sim->jobs);
     while (sim->children)
         free_child(sim->children);
     sim_unschedule(world, &sim->signal);

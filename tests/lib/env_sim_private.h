@@ -52,6 +52,7 @@ struct sim_job {
     struct sim *sim;
     env_callback *run;
     env_callback *done;
+    env_callback *dropped;
     void *context;
     struct sim_event *event;
     struct sim_job *prev;

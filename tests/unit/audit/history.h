@@ -232,7 +232,8 @@ static inline char *history_normalise(const struct history *history, const char 
 {
     CLEANUP_BUF struct buf out = BUF_INIT((size_t)16 * 1024 * 1024);
     CLEANUP_FREE char *pid = xasprintf("%d", (int)getpid());
-    const char *library = journal_library_text();
+    char library[JOURNAL_LIBRARY_TEXT_SIZE];
+    journal_library_text(library);
     size_t version = strcspn(library, " ");
     while (*text) {
         if (str_starts_with(text, history->fixture.folder)) {

@@ -420,12 +420,14 @@ static void a_dead_process_leaves_its_requests_to_the_server(void **state)
     submit(&scene, &request);
     struct mark mark = {&scene, "timer"};
     env_timer_start(process, US_PER_S, on_mark, &mark);
+    struct mark dropped = {&scene, "dropped"};
     env_work(process, on_mark, on_mark, &mark);
+    env_work_or_drop(process, on_mark, on_mark, on_mark, &dropped);
     env_sim_step(world); /* before_send */
     scene.env = world;
     env_free(process); /* kill -9 */
     env_sim_run_for(world, 10 * US_PER_S);
-    assert_string_equal(buf_text(&scene.log), "send@0 PUT@2000 ");
+    assert_string_equal(buf_text(&scene.log), "send@0 dropped@0 PUT@2000 ");
     end(&scene);
 }
 

@@ -225,6 +225,33 @@ static void never_done(void *context)
     fail_msg("a callback after env_free");
 }
 
+static void do_nothing(void *context)
+{
+    (void)context;
+}
+
+static void count_dropped(void *context)
+{
+    int *count = context;
+    ++*count;
+}
+
+static void the_end_drops_what_was_not_done(void **state)
+{
+    (void)state;
+    struct env *env = env_real_make();
+    struct held_job job = {.ended = false};
+    int dropped = 0;
+    assert_int_equal(sem_init(&job.begun, 0, 0), 0);
+    env_work(env, run_held, never_done, &job);
+    env_work_or_drop(env, do_nothing, never_done, count_dropped, &dropped);
+    while (sem_wait(&job.begun) < 0)
+        ;
+    env_free(env);
+    assert_int_equal(dropped, 1);
+    sem_destroy(&job.begun);
+}
+
 static void the_end_waits_for_the_running_job(void **state)
 {
     (void)state;
@@ -519,6 +546,7 @@ int main(void)
         cmocka_unit_test(the_loop_can_be_stopped_and_run_again),
         cmocka_unit_test(jobs_run_in_order_on_one_other_thread),
         cmocka_unit_test(a_blocked_job_does_not_hold_up_the_loop),
+        cmocka_unit_test(the_end_drops_what_was_not_done),
         cmocka_unit_test(the_end_waits_for_the_running_job),
         cmocka_unit_test(a_child_gets_its_input_and_hands_back_what_it_wrote),
         cmocka_unit_test(a_large_input_does_not_block),
