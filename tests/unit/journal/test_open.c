@@ -116,7 +116,7 @@ static void its_own_folder_is_made_by_the_writer_only(void **state)
     struct journal_fixture *fixture = *state;
     CLEANUP_FREE char *folder = xasprintf("%s/new", fixture->folder);
     CLEANUP_FREE char *path = xasprintf("%s/journal.db", folder);
-    CLEANUP_FREE char *first = STEAL(fixture->path);
+    free(fixture->path);
     fixture->path = STEAL(path);
     fixture->options.path = fixture->path;
     reader_refuses(fixture, ERROR_NOT_FOUND, "new");
