@@ -60,6 +60,8 @@ static void group_free(struct store *store, struct set_group *group)
     neoset_memory_free(group->memory);
     for (size_t i = 0; i < GONE_UIDS; i++)
         free(group->gone_uids[i]);
+    for (size_t i = 0; i < LOST_REVISIONS; i++)
+        revision_fact_free(group->lost[i]);
     free(group->key);
     free(group->namespace);
     free(group->name);
@@ -254,7 +256,7 @@ void store_drop(struct store *store, enum kube_resource resource, const cJSON *l
     } else if (resource == KUBE_REVISION) {
         struct revision_slot *slot = store_find_revision_slot(store, namespace, name);
         if (slot && str_equal(slot->fact->uid, uid))
-            store_remove_revision(store, slot);
+            store_lose_revision(store, slot);
     }
 }
 
@@ -274,7 +276,7 @@ void store_drop_name(struct store *store, enum kube_resource resource, const cha
     } else if (resource == KUBE_REVISION) {
         struct revision_slot *slot = store_find_revision_slot(store, namespace, name);
         if (slot)
-            store_remove_revision(store, slot);
+            store_lose_revision(store, slot);
     }
 }
 
@@ -308,7 +310,7 @@ void store_sweep(struct store *store, enum kube_resource resource, uint32_t mark
         struct revision_slot *slot = NULL, *next = NULL;
         HASH_ITER (hh, store->revisions, slot, next) {
             if (store_is_swept(slot->mark, mark, slot->fact->version, list_version))
-                store_remove_revision(store, slot);
+                store_lose_revision(store, slot);
         }
     }
 }

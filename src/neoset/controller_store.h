@@ -16,7 +16,7 @@ struct pod_slot {
 };
 
 /* uids of pods that an answer or a watch said are gone: what comes late about them is ignored. */
-enum { GONE_UIDS = 8 };
+enum { GONE_UIDS = 8, LOST_REVISIONS = 4 };
 
 /* What belongs to one name: a set (if there is one) and the pods that are named after it, whoever owns them.
  */
@@ -35,6 +35,10 @@ struct set_group {
     size_t prefetch_count;
     char *gone_uids[GONE_UIDS];
     unsigned next_gone;
+    /* The set's revisions that were deleted last, whoever did it: one that is in use is made again. NULL:
+     * free. */
+    struct revision_fact *lost[LOST_REVISIONS];
+    unsigned next_lost;
     void *turn; /* the turn's own, see controller_parts.h */
 };
 

@@ -103,6 +103,8 @@ static void plan(struct controller *controller, struct set_group *group, struct 
         xcalloc(orphans ? orphans->count + 1 : 1, sizeof(const struct revision_fact *));
     for (size_t i = 0; orphans && i < orphans->count; i++)
         orphan_facts[i] = orphans->items[i]->fact;
+    snapshot.lost = (const struct revision_fact *const *)group->lost;
+    snapshot.lost_count = LOST_REVISIONS;
     snapshot.orphans = orphan_facts;
     snapshot.orphan_count = orphans ? orphans->count : 0;
     snapshot.pods = pods;

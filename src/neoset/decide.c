@@ -46,7 +46,7 @@ static bool has_pods(const struct plan *plan)
 static void settle_stable(struct plan *plan)
 {
     struct neoset_deciding *next = &plan->next;
-    if (next->stable && find(plan, next->stable))
+    if ((next->stable && find(plan, next->stable)) || plan->restoring)
         return;
     bool lost = next->stable != NULL;
     const struct revision_fact *stable = lost ? find(plan, next->target) : guess_stable(plan);

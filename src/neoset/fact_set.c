@@ -95,6 +95,9 @@ static void read_strategy(struct neoset_fact *fact, const cJSON *spec_node)
     struct neoset_spec *spec = &fact->spec;
     const cJSON *strategy = json_get(spec_node, "updateStrategy");
     const cJSON *in_place = json_get(strategy, "inPlaceUpdateStrategy");
+    if ((strategy && !cJSON_IsNull(strategy) && !cJSON_IsObject(strategy)) ||
+        (in_place && !cJSON_IsNull(in_place) && !cJSON_IsObject(in_place)))
+        complain(fact, "spec.updateStrategy and its inPlaceUpdateStrategy must be objects.");
     spec->strategy = read_second(fact, strategy, "type", "InPlace", "Recreate", "spec.updateStrategy.type")
                          ? NEOSET_RECREATE
                          : NEOSET_IN_PLACE;
@@ -196,6 +199,8 @@ enum { CLAIM_TEMPLATE_NAME_MAX = 63 };
 static void read_claim_templates(struct neoset_fact *fact, const cJSON *spec)
 {
     const cJSON *templates = json_get(spec, "volumeClaimTemplates");
+    if (templates && !cJSON_IsNull(templates) && !cJSON_IsArray(templates))
+        complain(fact, "spec.volumeClaimTemplates must be a list.");
     size_t count = cJSON_IsArray(templates) ? (size_t)cJSON_GetArraySize(templates) : 0;
     fact->claim_templates = xcalloc(count + 1, sizeof(*fact->claim_templates));
     const cJSON *template = NULL;

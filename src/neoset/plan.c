@@ -6,6 +6,7 @@
 static void plan_writes(struct plan *plan)
 {
     plan_ownership(plan);
+    plan_restore(plan);
     plan_target(plan);
     plan_decide(plan);
     plan_model_count(plan);

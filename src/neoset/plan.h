@@ -61,6 +61,9 @@ struct neoset_snapshot {
     /* Revisions of the namespace that nobody controls. */
     const struct revision_fact *const *orphans;
     size_t orphan_count;
+    /* Revisions of the set that were deleted lately; some may be NULL. */
+    const struct revision_fact *const *lost;
+    size_t lost_count;
     /* The set was just read from the API server, not from a watch: what is adopted is not given to a set that
      * is gone. */
     bool set_was_read;

@@ -73,6 +73,7 @@ struct plan {
 
     struct neoset_deciding now;         /* as stored */
     struct neoset_deciding next;        /* as they should be */
+    bool restoring;                     /* a revision in use was deleted, and is made again */
     bool wanted_is_free;                /* an orphan that is being adopted means the template */
     const struct revision_fact *wanted; /* means the template; NULL: not made yet */
     const struct revision_fact *target; /* of next.target; NULL */
@@ -119,6 +120,8 @@ bool plan_retain_claims(struct plan *plan, const struct slot *slot);
 
 /* --- target.c, decide.c --------------------------------------------------------------------------------- */
 
+/* A revision that is in use and was deleted is made again, from what was known of it. */
+void plan_restore(struct plan *plan);
 void plan_target(struct plan *plan);
 void plan_history(struct plan *plan);
 void plan_decide(struct plan *plan);

@@ -124,7 +124,8 @@ static struct refusal *note_refusal(struct refusals *refusals, const struct step
     refusal->http = outcome->kind == JOURNAL_OVERTAKEN || outcome->http == 0 ? 409 : outcome->http;
     str_replace(&refusal->fingerprint, outcome->fingerprint);
     str_replace(&refusal->words, outcome->summary ? outcome->summary : "");
-    str_replace(&refusal->reason, outcome->reason ? outcome->reason : "");
+    bool overtaken = outcome->kind == JOURNAL_OVERTAKEN;
+    str_replace(&refusal->reason, overtaken ? REFUSAL_OVERTAKEN : outcome->reason ? outcome->reason : "");
     refusal->count++;
     refusal->again_boot_us = boot_us + refusals_backoff_us(REFUSED_FIRST_US, REFUSED_MOST_US, refusal->count);
     return refusal;

@@ -33,6 +33,8 @@ struct refusal {
     int64_t again_boot_us; /* not before */
 };
 #define REFUSAL_NOT_KEPT "NotKept"
+/* A create found what it wanted: it will be seen. */
+#define REFUSAL_OVERTAKEN "Overtaken"
 
 struct refusals *refusals_make(void);
 void refusals_free(struct refusals *refusals);

@@ -46,6 +46,12 @@ cJSON *revision_data(const cJSON *tree)
 cJSON *revision_object(const struct neoset_fact *set, const char *name, int64_t number)
 {
     PRE(set->template_text);
+    return revision_object_of(set, set->template_text, name, number);
+}
+
+cJSON *revision_object_of(const struct neoset_fact *set, const char *template_text, const char *name,
+                          int64_t number)
+{
     cJSON *object = json_new_object();
     json_add_str(object, "apiVersion", "apps/v1");
     json_add_str(object, "kind", "ControllerRevision");
@@ -53,7 +59,7 @@ cJSON *revision_object(const struct neoset_fact *set, const char *name, int64_t 
     json_add_str(metadata, "name", name);
     json_add_str(metadata, "namespace", set->namespace);
     CLEANUP_JSON cJSON *template = NULL;
-    ENSURE(json_parse(set->template_text, strlen(set->template_text), &template, NULL) == 0);
+    ENSURE(json_parse(template_text, strlen(template_text), &template, NULL) == 0);
     const cJSON *labels = json_path(template, "metadata", "labels", NULL);
     json_add_item(metadata, "labels", cJSON_IsObject(labels) ? json_copy(labels) : json_new_object());
     cJSON *owner = json_new_object();

@@ -15,6 +15,9 @@ enum { REVISION_NAME_MAX = 63, REVISION_HASH_LENGTH = 10 };
 char *revision_name(const char *set_name, const char *template_digest, int collision_count);
 /* The ControllerRevision for the set's template; the caller's. */
 cJSON *revision_object(const struct neoset_fact *set, const char *name, int64_t number);
+/* The same for another template of it, as compact JSON. */
+cJSON *revision_object_of(const struct neoset_fact *set, const char *template_text, const char *name,
+                          int64_t number);
 
 /* tree as data of a revision. The API server keeps it as the bytes that were posted and takes them through
  * Go's encoder at every update, which must then find them unchanged (measured on 1.36.3: 422 else, for its

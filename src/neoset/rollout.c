@@ -250,6 +250,8 @@ void plan_rollout(struct plan *plan)
     if (!plan->active || !plan->target || plan->wanted != plan->target)
         return;
     tell_held(plan);
+    if (plan->restoring)
+        return;
     if (plan->spec->pause && !PLANT("pause-ignored")) {
         plan_say(plan, SAY_PAUSED, "paused: set spec.updateStrategy.pause to false to go on.");
         return;

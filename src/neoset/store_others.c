@@ -183,6 +183,21 @@ void store_remove_revision(struct store *store, struct revision_slot *slot)
     revision_slot_free(slot);
 }
 
+void store_lose_revision(struct store *store, struct revision_slot *slot)
+{
+    struct set_group *group =
+        slot->set_name ? store_find_group(store, slot->fact->namespace, slot->set_name) : NULL;
+    HASH_DEL(store->revisions, slot);
+    unlink_owner(store, slot);
+    if (group && group->set && str_equal(slot->fact->owner_uid, group->set->uid)) {
+        struct revision_fact **place = &group->lost[group->next_lost++ % LOST_REVISIONS];
+        revision_fact_free(*place);
+        *place = STEAL(slot->fact);
+        store_tell_changed(store, group);
+    }
+    revision_slot_free(slot);
+}
+
 /* Only what a NeoSet controls, and orphans: StatefulSets and DaemonSets keep thousands of others. */
 void store_take_revision(struct store *store, const cJSON *object, uint32_t mark)
 {

@@ -22,5 +22,7 @@ void store_take_revision(struct store *store, const cJSON *object, uint32_t mark
 struct revision_slot *store_find_revision_slot(const struct store *store, const char *namespace,
                                                const char *name);
 void store_remove_revision(struct store *store, struct revision_slot *slot);
+/* The same for one that was deleted: its set's group keeps the fact for a while. */
+void store_lose_revision(struct store *store, struct revision_slot *slot);
 void store_free_claims(struct store *store);
 void store_free_revisions(struct store *store);

@@ -10,6 +10,8 @@ static const char *operation_of(const struct plan *plan)
     return plan->now.present && plan->now.stable_proven ? "rollout" : "scale";
 }
 
+enum { UNSEEN_MOST = 5 };
+
 /* The name is taken by another template: of ours, or by an object that is not. */
 static bool is_taken(const struct plan *plan, const char *name)
 {
@@ -19,7 +21,10 @@ static bool is_taken(const struct plan *plan, const char *name)
     const struct refusal *refusal =
         neoset_memory_refusal(at->memory, KUBE_REVISION, name, STEP_CREATE_REVISION);
     /* 0: the answer was no word on it, and a look at the name found another object there. */
-    return refusal && (refusal->http == 409 || refusal->http == 0);
+    if (!refusal || (refusal->http != 409 && refusal->http != 0))
+        return false;
+    /* One that means the same and is not seen yet is no collision; one that is never seen is. */
+    return !str_equal(refusal->reason, REFUSAL_OVERTAKEN) || refusal->count >= UNSEEN_MOST;
 }
 
 static void make_revision(struct plan *plan)
@@ -39,6 +44,41 @@ static void make_revision(struct plan *plan)
     request->reason =
         xasprintf("the template of %s became revision %lld", plan->set->name, (long long)number);
     plan_emit(plan, request);
+}
+
+/* Stable, the target, or what a pod runs. */
+static bool is_needed(const struct plan *plan, const char *name)
+{
+    if (str_equal(name, plan->now.stable) || str_equal(name, plan->now.target))
+        return true;
+    for (size_t i = 0; i < plan->slot_count; i++)
+        if (plan->slots[i].ours && str_equal(plan->slots[i].pod->revision, name))
+            return true;
+    return false;
+}
+
+/* Without it the canary would lose its fence, and pods would be made anew that could be updated in place. */
+void plan_restore(struct plan *plan)
+{
+    const struct neoset_snapshot *at = plan->at;
+    for (size_t i = 0; i < at->lost_count; i++) {
+        const struct revision_fact *lost = at->lost[i];
+        if (!lost || !lost->template_text || !str_equal(lost->owner_uid, plan->set->uid) ||
+            revision_find(at->revisions, at->revision_count, lost->name) || !is_needed(plan, lost->name))
+            continue;
+        plan->restoring = true;
+        struct step_request *request = plan_request(plan, STEP_CREATE_REVISION, KUBE_REVISION, lost->name,
+                                                    NULL, NULL, operation_of(plan));
+        request->body = revision_object_of(plan->set, lost->template_text, lost->name, lost->number);
+        request->fingerprint = xasprintf("restore/%s", lost->name);
+        request->reason = xasprintf("revision %s was deleted while it is in use: make it again", lost->name);
+        int step = plan_emit(plan, request);
+        plan_say(plan, SAY_CREATING, "revision %s was deleted while it is in use, and is made again.",
+                 lost->name);
+        if (step >= 0)
+            plan_event(plan, step, true, "RevisionRestored", NULL,
+                       "Revision %s was deleted while it is in use; it was made again.", lost->name);
+    }
 }
 
 /* A template that was there before is the newest again: its object gets the highest number. */

@@ -342,6 +342,41 @@ static void a_revision_name_that_is_taken_is_counted_around(void **state)
     assert_string_not_equal(json_path_str(after, "status", "updateRevisionName", NULL), name);
 }
 
+/* All of them, in mid-canary: nothing is taken for stable that never proved itself, and the fence holds. */
+static void revisions_that_are_deleted_in_a_canary_are_made_again(void **state)
+{
+    struct scene *scene = *state;
+    create_set(scene, 3, 1, "mysql:8.0");
+    patch_set(scene, "{\"spec\":{\"updateStrategy\":{\"partition\":1}}}");
+    start(scene);
+    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    CLEANUP_FREE char *second = uid_at(scene, PODS_PATH, "mysql-1");
+    set_image(scene, "mysql:8.1");
+    pass(scene, 3 * US_PER_S); /* the canary is up, and in its window */
+    CLEANUP_JSON cJSON *list = sim_server_get(scene->server, REVISIONS_PATH);
+    const cJSON *revision = NULL;
+    cJSON_ArrayForEach (revision, json_get(list, "items")) {
+        CLEANUP_FREE char *path =
+            xasprintf(REVISIONS_PATH "/%s", json_path_str(revision, "metadata", "name", NULL));
+        person(scene, "DELETE", path, NULL, NULL);
+    }
+    pass(scene, 2 * US_PER_S);
+    CLEANUP_JSON cJSON *made = sim_server_get(scene->server, REVISIONS_PATH);
+    assert_int_equal(cJSON_GetArraySize(json_get(made, "items")), 2);
+    /* Still the canary alone; a lost pod below the fence comes back on what is stable. */
+    person(scene, "DELETE", PODS_PATH "/mysql-0", NULL, NULL);
+    pass(scene, 3 * US_PER_S);
+    CLEANUP_JSON cJSON *back = get(scene, PODS_PATH, "mysql-0");
+    const cJSON *containers = json_path(back, "spec", "containers", NULL);
+    assert_string_equal(json_str(containers->child, "image"), "mysql:8.0");
+    patch_set(scene, "{\"spec\":{\"updateStrategy\":{\"partition\":0}}}");
+    wait_for(scene, "Completed", "mysql:8.1", 3, 240 * US_PER_S);
+    CLEANUP_FREE char *same = uid_at(scene, PODS_PATH, "mysql-1");
+    assert_string_equal(same, second); /* in place */
+    assert_nothing_is_open(scene);
+    assert_history_agrees(scene);
+}
+
 /* --- claims --------------------------------------------------------------------------------------------- */
 
 static void create_set_with_claims(struct scene *scene, const char *when_deleted, const char *when_scaled)
@@ -448,6 +483,7 @@ int main(void)
         scene_test(pods_of_another_version_are_adopted_and_brought_to_the_target),
         scene_test(a_pod_whose_labels_stop_matching_is_released_and_not_deleted),
         scene_test(a_revision_name_that_is_taken_is_counted_around),
+        scene_test(revisions_that_are_deleted_in_a_canary_are_made_again),
         scene_test(two_sets_with_one_selector_say_so_and_do_not_fight),
         scene_test(nothing_is_adopted_for_a_set_that_is_gone),
         cmocka_unit_test(each_retention_policy_keeps_and_drops_what_it_says),
