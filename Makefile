@@ -174,11 +174,11 @@ e2e: ## the same on a real kube-apiserver, controller-manager and etcd (built on
 	$(call with_deps,build,all crash-build)
 	@tests/e2e/run
 	@tests/e2e/adopt
-	@NEOSET_BUILD='$(abspath $(BUILD))' tests/stories/run --server real
+	@NEOSET_BUILD='$(abspath $(BUILD))' tests/stories/run --server real $(STORY)
 e2e-node: ## the same on a real kubelet and containerd (root; says so and skips where it may not run)
 	$(call with_deps,build,all)
 	@tests/e2e/run-node
-	@NEOSET_BUILD='$(abspath $(BUILD))' tests/stories/run --server node
+	@NEOSET_BUILD='$(abspath $(BUILD))' tests/stories/run --server node $(STORY)
 
 .PHONY: stories
 stories: ## tell the stories of tests/stories in virtual time, then on kubesim (SERVER=sim|kubesim|real|node: on one; STORY=part of a name)
