@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -88,15 +89,20 @@ bool lock_is_held(const char *lock_path)
 
 /* A line of /proc/locks: "1: POSIX  ADVISORY  WRITE 1234 08:01:5678 120 120". 0: it is not the lock that is
  * looked for. */
-static long pid_of_line(const char *line, unsigned long long inode)
+static long pid_of_line(char *line, unsigned long long inode)
 {
-    char mode[16];
-    long pid;
-    unsigned long long node, from, to;
-    if (sscanf(line, "%*d: %*15s %*15s %15s %ld %*x:%*x:%llu %llu %llu", mode, &pid, &node, &from, &to) != 5)
+    enum { NUMBER, KIND, ADVICE, MODE, PID, FILE_OF_IT, FROM, TO, WORDS };
+    char *words[WORDS] = {0}, *rest = NULL;
+    size_t count = 0;
+    for (char *word = strtok_r(line, " \n", &rest); word && count < WORDS;
+         word = strtok_r(NULL, " \n", &rest))
+        words[count++] = word;
+    const char *node = count == WORDS ? strrchr(words[FILE_OF_IT], ':') : NULL;
+    if (!node || strtoull(node + 1, NULL, 10) != inode || strcmp(words[MODE], "WRITE") != 0)
         return 0;
-    bool is_it = node == inode && strcmp(mode, "WRITE") == 0 && from <= SHM_WRITE_LOCK_BYTE &&
-                 to >= SHM_WRITE_LOCK_BYTE;
+    unsigned long long to = str_equal(words[TO], "EOF") ? ULLONG_MAX : strtoull(words[TO], NULL, 10);
+    bool is_it = strtoull(words[FROM], NULL, 10) <= SHM_WRITE_LOCK_BYTE && to >= SHM_WRITE_LOCK_BYTE;
+    long pid = strtol(words[PID], NULL, 10);
     return is_it && pid > 0 ? pid : 0;
 }
 

@@ -4,6 +4,8 @@
  * operations, Events. */
 #include "neoset/controller_parts.h"
 
+#include "kube/object.h"
+
 #include <utlist.h>
 
 #define EXEMPT_TIMEOUT_US (10 * US_PER_S)
@@ -476,10 +478,15 @@ void follow_set_gone(struct controller *controller, struct set_group *group)
 
 /* --- Events --------------------------------------------------------------------------------------------- */
 
+/* A warning is in the log too: who reads that at night does not read Events. */
 static void emit(struct controller *controller, const struct set_group *group, bool warning,
                  const char *reason, const char *note, enum kube_resource resource, const char *name,
                  const char *uid)
 {
+    if (warning) {
+        CLEANUP_FREE char *object = kube_object_ref_text(resource, group->namespace, name);
+        controller_report(controller, REPORT_WARNING, object, "%s: %s", reason, note);
+    }
     event_record(controller->recorder,
                  &(struct event_subject){
                      .resource = resource, .namespace = group->namespace, .name = name, .uid = uid},
@@ -602,5 +609,6 @@ void turn_free(struct turn *turn)
     free(turn->status_sent);
     free(turn->status_phase);
     free(turn->message);
+    free(turn->phase);
     free(turn);
 }

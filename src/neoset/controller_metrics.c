@@ -55,6 +55,22 @@ static void write_journal(const struct controller *controller, struct buf *text)
                  "1: the journal went back or forked before this run.", controller->went_back);
 }
 
+/* By the phase that was written last, for an alert on Failed. */
+static void write_phases(const struct controller *controller, struct buf *text)
+{
+    static const char *const phases[] = {"Idle", "Canary", "RollingOut", "Paused", "Failed", "Completed"};
+    int64_t counts[ARRAY_SIZE(phases)] = {0};
+    for (const struct set_group *group = controller->store->groups; group; group = group->hh.next) {
+        const struct turn *turn = group->turn;
+        for (size_t i = 0; group->set && turn && i < ARRAY_SIZE(phases); i++)
+            counts[i] += str_equal(turn->phase, phases[i]);
+    }
+    buf_addf(text,
+             "# HELP neoset_sets_in_phase NeoSets by their phase.\n# TYPE neoset_sets_in_phase gauge\n");
+    for (size_t i = 0; i < ARRAY_SIZE(phases); i++)
+        buf_addf(text, "neoset_sets_in_phase{phase=\"%s\"} %lld\n", phases[i], (long long)counts[i]);
+}
+
 void controller_write_metrics(const struct controller *controller, struct buf *text)
 {
     write_gateway(controller, text);
@@ -63,6 +79,7 @@ void controller_write_metrics(const struct controller *controller, struct buf *t
     write_metric(text, "neoset_epoch", "gauge", "The epoch of its entries.",
                  journal_epoch(controller->journal));
     write_metric(text, "neoset_sets", "gauge", "NeoSets known.", (int64_t)controller->store->set_count);
+    write_phases(controller, text);
     write_metric(text, "neoset_pods", "gauge", "Pods known.", (int64_t)controller->store->pod_count);
     write_metric(text, "neoset_turns_total", "counter", "Turns planned.", controller->turns);
     write_metric(text, "neoset_queue_length", "gauge", "Keys that wait for a turn.",

@@ -89,6 +89,7 @@ struct turn {
     bool quiet;
     bool stuck; /* quiet, but not as it should be */
     char *message;
+    char *phase; /* of the last turn */
 };
 
 struct controller {

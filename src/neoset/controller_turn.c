@@ -167,6 +167,7 @@ static void judge_quiet(struct controller *controller, struct set_group *group,
     int64_t ready = json_int64_or(decision->status, "readyReplicas", 0);
     bool as_wanted = ready >= group->set->spec.replicas && !is_settled_phase(phase);
     turn->stuck = !as_wanted;
+    str_replace(&turn->phase, phase);
     str_replace(&turn->message, json_str(decision->status, "message"));
     turn->quiet = step_count == 0 && !decision->status_patch && !decision->probe_pod &&
                   decision->wait_count == 0 && decision->wake_boot_us == INT64_MAX &&

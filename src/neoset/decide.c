@@ -258,11 +258,16 @@ static void announce(struct plan *plan, int step)
     const struct neoset_deciding *now = &plan->now, *next = &plan->next;
     CLEANUP_FREE char *from = plan_version_text(plan, plan->stable, plan->target);
     CLEANUP_FREE char *to = plan_version_text(plan, plan->target, plan->stable);
-    if (now->present && !str_equal(now->target, next->target))
+    if (now->present && !str_equal(now->target, next->target)) {
+        /* A way back to stable comes from what was left half way. */
+        bool goes_back = str_equal(next->target, next->stable);
+        const struct revision_fact *left = goes_back ? find(plan, now->target) : plan->stable;
+        CLEANUP_FREE char *come_from = plan_version_text(plan, left, plan->target);
+        CLEANUP_FREE char *go_to = plan_version_text(plan, plan->target, left);
         plan_event(plan, step, false, "RolloutStarted", NULL, "Rolling from %s to %s, at most %d at a time.",
-                   from, to, plan->spec->budget);
-    else if (now->present && next->stable_proven &&
-             (!now->stable_proven || !str_equal(now->stable, next->stable)))
+                   come_from, go_to, plan->spec->budget);
+    } else if (now->present && next->stable_proven &&
+               (!now->stable_proven || !str_equal(now->stable, next->stable)))
         plan_event(plan, step, false, now->stable_proven ? "RolloutCompleted" : "Created", NULL,
                    "All %d pods run %s.", plan->spec->replicas, to);
     else if (now->present && now->stage != next->stage && plan->active)

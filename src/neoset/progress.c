@@ -136,7 +136,7 @@ static void wait_for(struct plan *plan, struct slot *slot)
         return;
     }
     plan_retry(plan, slot, text);
-    plan_event(plan, -1, true, "RolloutFailed", slot, "%s, for %lld s.", text,
+    plan_event(plan, -1, true, "RolloutFailed", NULL, "%s, for %lld s.", text,
                (long long)(budget_us(plan, slot) / US_PER_S));
 }
 

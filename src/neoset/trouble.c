@@ -12,7 +12,8 @@ static char *backoff_time(const char *trouble)
     if (!at)
         return xstrdup("");
     at += strlen(words);
-    return xstrndup(at, strcspn(at, " "));
+    bool is_time = *at >= '0' && *at <= '9';
+    return is_time ? xstrndup(at, strcspn(at, " ")) : xstrdup("");
 }
 
 /* "exit code 3, OOMKilled", as trouble begins; "" when it is not told. The caller's. */
