@@ -372,8 +372,14 @@ static void show_there(const struct adoption *adoption, const struct sight *sigh
     free(phrase);
 }
 
-static void show_yaml(const struct adoption *adoption, const cJSON *object)
+/* As it will be when the adoption is over: for a repository. */
+static void show_yaml(const struct adoption *adoption, cJSON *object)
 {
+    cJSON *metadata = json_get(object, "metadata");
+    json_remove(json_get(metadata, "annotations"), MIGRATION_ADOPTS);
+    if (cJSON_GetArraySize(json_get(metadata, "annotations")) == 0)
+        json_remove(metadata, "annotations");
+    json_remove(json_path(object, "spec", "updateStrategy", NULL), "pause");
     ctl_yaml_print(&adoption->wanted->out->text, object);
     (void)out_flush(adoption->wanted->out, NULL);
 }
