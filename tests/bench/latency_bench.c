@@ -16,7 +16,9 @@
 #include <unistd.h>
 
 enum {
-    PODS = 10,
+    /* Each gate is closed once: the second time within a minute the controller would take it for a quarrel
+       and rest. */
+    PODS = 250,
     PAUSE_MS = 3,
     SETUP_MS = 60000,
     SAMPLE_MS = 5000,
