@@ -222,7 +222,9 @@ void plan_decide(struct plan *plan)
     plan->complete = next->present && is_complete(plan, next->target);
     /* Going back to stable is over when every pod that had left it is proven to be back. */
     bool elsewhere = next->stable_proven && (!str_equal(next->stable, next->target) || next->left.count > 0);
-    plan->active = next->present && (has_strays(plan) || elsewhere);
+    /* A set that took over pods of another version has not proven itself before these are done. */
+    bool taken_over = !next->stable_proven && next->left.count > 0 && !plan->complete;
+    plan->active = next->present && (has_strays(plan) || elsewhere || taken_over);
     plan->canary_due = next->present && next->stable_proven && !str_equal(next->stable, next->target) &&
                        next->done.count == 0 && !PLANT("no-canary");
 }
