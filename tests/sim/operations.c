@@ -79,11 +79,11 @@ static void add_template(cJSON *spec, const struct set_draw *set, const char *na
         json_append_item(containers, make_container(set, i));
 }
 
-static void add_strategy(cJSON *spec, const struct set_draw *set)
+static void add_strategy(cJSON *spec, const struct set_draw *set, int fence)
 {
     cJSON *strategy = json_add_object(spec, "updateStrategy");
     json_add_str(strategy, "type", set->strategy);
-    json_add_int64(strategy, "partition", set->fence);
+    json_add_int64(strategy, "partition", fence);
     cJSON *budget = NULL;
     ENSURE(json_parse(set->budget, strlen(set->budget), &budget, NULL) == 0);
     json_add_item(strategy, "maxUnavailable", budget);
@@ -121,13 +121,15 @@ void world_create_set(struct world *world, int index)
     json_add_int64(spec, "revisionHistoryLimit", set->history);
     json_add_int64(json_add_object(spec, "ordinals"), "start", set->start);
     add_template(spec, set, name);
-    add_strategy(spec, set);
+    /* Nobody fences off what is to come home. */
+    int fence = world->calm ? 0 : set->fence;
+    add_strategy(spec, set, fence);
     if (set->claims)
         add_claims(spec);
     CLEANUP_FREE char *text = json_print(object);
     report_tell(world->report,
                 "* a person creates the NeoSet %s: %d replicas, maxUnavailable %s, %s, %s, fence %d", name,
-                set->replicas, set->budget, set->policy, set->strategy, set->fence);
+                set->replicas, set->budget, set->policy, set->strategy, fence);
     (void)ask(world, "POST", SETS_PATH, "application/json", text);
 }
 
