@@ -15,7 +15,7 @@ enum { CONFLICTS_MAX = 10 };
 static int refuse_taken(const struct adoption *adoption, const struct sight *sight, struct error **err)
 {
     const char *name = adoption->wanted->name;
-    const char *adopts = kube_object_annotation(sight->neo, MIGRATION_ADOPTS);
+    const char *adopts = kube_object_annotation(sight->neo, NEOSET_ADOPTS_ANNOTATION);
     if (!adopts)
         return error_set(
             err, ERROR_REFUSED,
@@ -240,7 +240,7 @@ static int finish(struct adoption *adoption, const struct sight *sight, struct e
                       xasprintf("NeoSet %s owns them: %s; let go", name, same));
     request->body = json_new_object();
     cJSON *annotations = json_add_object(json_add_object(request->body, "metadata"), "annotations");
-    json_add_item(annotations, MIGRATION_ADOPTS, cJSON_CreateNull());
+    json_add_item(annotations, NEOSET_ADOPTS_ANNOTATION, cJSON_CreateNull());
     cJSON *strategy = json_add_object(json_add_object(request->body, "spec"), "updateStrategy");
     json_add_bool(strategy, "pause", false);
     bool again = false;
@@ -258,7 +258,7 @@ static int note_gone(struct adoption *adoption, const struct sight *sight, const
                       xasprintf("StatefulSet %s is gone; NeoSet %s may take its pods", name, name));
     request->body = json_new_object();
     cJSON *annotations = json_add_object(json_add_object(request->body, "metadata"), "annotations");
-    json_add_str(annotations, MIGRATION_ADOPTS, value);
+    json_add_str(annotations, NEOSET_ADOPTS_ANNOTATION, value);
     bool again = false;
     return adoption_send(adoption, request, &again, err);
 }
@@ -315,7 +315,7 @@ int adoption_turn_there(struct adoption *adoption, enum turn_end *ret, struct er
     } else if (sight.set) {
         r = leaving(adoption, &sight, ret, err);
     } else if (sight.neo && !kube_object_is_deleting(sight.neo) &&
-               kube_object_annotation(sight.neo, MIGRATION_ADOPTS)) {
+               kube_object_annotation(sight.neo, NEOSET_ADOPTS_ANNOTATION)) {
         r = arriving(adoption, &sight, ret, err);
     } else if (!sight.neo && sight.kept) {
         r = create_neoset(adoption, migration_manifest(sight.kept), err);
@@ -376,7 +376,7 @@ static void show_there(const struct adoption *adoption, const struct sight *sigh
 static void show_yaml(const struct adoption *adoption, cJSON *object)
 {
     cJSON *metadata = json_get(object, "metadata");
-    json_remove(json_get(metadata, "annotations"), MIGRATION_ADOPTS);
+    json_remove(json_get(metadata, "annotations"), NEOSET_ADOPTS_ANNOTATION);
     if (cJSON_GetArraySize(json_get(metadata, "annotations")) == 0)
         json_remove(metadata, "annotations");
     json_remove(json_path(object, "spec", "updateStrategy", NULL), "pause");
@@ -391,7 +391,7 @@ int adoption_plan_there(struct adoption *adoption, struct error **err)
     int r = sight_read(adoption, &sight, err);
     /* In the middle of it: the plan was agreed on before. */
     bool is_begun = r == 0 && (!sight.set || kube_object_is_deleting(sight.set)) &&
-                    (sight.kept || kube_object_annotation(sight.neo, MIGRATION_ADOPTS));
+                    (sight.kept || kube_object_annotation(sight.neo, NEOSET_ADOPTS_ANNOTATION));
     if (r == 0 && !is_begun && !sight.set)
         r = nothing_there(adoption, &sight, err);
     if (r == 0 && !is_begun)

@@ -75,7 +75,7 @@ static int check(const struct adoption *adoption, const struct sight *sight, str
 static char *neo_not_quiet(const struct adoption *adoption, const struct sight *sight)
 {
     int64_t now_us = adoption_server_us(adoption);
-    if (!kube_object_annotation(sight->neo, MIGRATION_ADOPTS))
+    if (!kube_object_annotation(sight->neo, NEOSET_ADOPTS_ANNOTATION))
         return migration_not_quiet(sight->neo, sight->pods,
                                    json_path_str(sight->neo, "status", "updateRevisionName", NULL), now_us);
     const cJSON *pod = NULL;

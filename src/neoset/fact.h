@@ -9,12 +9,14 @@
 #pragma once
 
 #include "base/json.h"
+#include "control/step.h"
 #include "neoset/intern.h"
 #include "neoset/state.h"
 
-#define NEOSET_GATE "apps.neo.io/in-place-ready"
-#define NEOSET_STATE_ANNOTATION "apps.neo.io/in-place-state"
-#define NEOSET_STEP_ANNOTATION "apps.neo.io/step"
+/* What the gateway stamps is what is read here. */
+#define NEOSET_GATE STEP_GATE_CONDITION
+#define NEOSET_STATE_ANNOTATION STEP_STATE_ANNOTATION
+#define NEOSET_STEP_ANNOTATION STEP_ANNOTATION
 /* Of a set that takes the pods of a StatefulSet over (`neosetctl adopt`): the uid of that, with this behind
  * it once it is gone. */
 #define NEOSET_ADOPTS_ANNOTATION "apps.neo.io/adopts"

@@ -272,14 +272,15 @@ cJSON *migration_neoset(const cJSON *statefulset)
         json_add_item(metadata, "labels", labels);
     else
         json_delete(labels);
-    json_add_str(json_add_object(metadata, "annotations"), MIGRATION_ADOPTS, kube_object_uid(statefulset));
+    json_add_str(json_add_object(metadata, "annotations"), NEOSET_ADOPTS_ANNOTATION,
+                 kube_object_uid(statefulset));
     json_add_item(neoset, "spec", spec_of(statefulset));
     return neoset;
 }
 
 char *migration_adopts(const cJSON *neoset, bool *ret_is_gone)
 {
-    const char *text = kube_object_annotation(neoset, MIGRATION_ADOPTS);
+    const char *text = kube_object_annotation(neoset, NEOSET_ADOPTS_ANNOTATION);
     *ret_is_gone = text && str_ends_with(text, NEOSET_ADOPTS_GONE);
     size_t length = text ? strlen(text) - (*ret_is_gone ? strlen(NEOSET_ADOPTS_GONE) : 0) : 0;
     return text ? xstrndup(text, length) : NULL;

@@ -6,12 +6,11 @@
  * known here. */
 #pragma once
 
-#include "base/json.h"
+#include "neoset/fact.h"
 
 /* On a NeoSet: the uid of the StatefulSet whose pods it is about to take over, with ",gone" behind it once
  * that is gone: from then on its controller makes pods that are missing. Not there any more when the NeoSet
  * has them all. */
-#define MIGRATION_ADOPTS "apps.neo.io/adopts"
 /* On the ControllerRevision that keeps a StatefulSet's manifest: the set's uid (a label), the NeoSet it was
  * handed to (an annotation: nobody re-creates it by himself), and what has changed since, as a merge patch
  * for its spec (an annotation, written before the way back). */

@@ -169,6 +169,8 @@ char *slot_trouble(const struct slot *slot);
 /* The moved pod ran out of time: it is deleted and made anew, a few times, with back-off. failed_text: why,
  * as a sentence without its full stop. */
 void plan_retry(struct plan *plan, const struct slot *slot, const char *failed_text);
+/* Once for each action and name. wait.name is copied, wait.reason taken over. */
+void plan_add_wait(struct neoset_wait **list, size_t *count, struct neoset_wait wait);
 /* The journal should have this wait open for the pod; once per turn, action and pod. */
 void plan_want_wait(struct plan *plan, const char *action, const char *pod, int64_t budget_us,
                     const char *reason);

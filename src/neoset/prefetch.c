@@ -214,30 +214,18 @@ static bool look_up_wait(const struct plan *plan, const struct need *need, struc
            plan->at->wait(plan->at->context, wait_prefetch, KUBE_POD, need->name, budget_us(plan), ret);
 }
 
-static void add_wait(struct neoset_wait **list, size_t *count, struct neoset_wait wait)
-{
-    for (size_t i = 0; i < *count; i++)
-        if (str_equal((*list)[i].action, wait.action) && str_equal((*list)[i].name, wait.name)) {
-            free(wait.reason);
-            return;
-        }
-    wait.name = xstrdup(wait.name);
-    *list = xreallocarray(*list, *count + 1, sizeof(**list));
-    (*list)[(*count)++] = wait;
-}
-
 static void wait_for(struct plan *plan, const struct need *need)
 {
     CLEANUP_FREE char *images = images_text(need);
-    add_wait(&plan->out->waits, &plan->out->wait_count,
-             (struct neoset_wait){
-                 .action = wait_prefetch,
-                 .resource = KUBE_POD,
-                 .name = need->name,
-                 .budget_us = budget_us(plan),
-                 .reason = xasprintf("until %s is on node %s", images, need->node),
-                 .held = plan->spec->pause,
-             });
+    plan_add_wait(&plan->out->waits, &plan->out->wait_count,
+                  (struct neoset_wait){
+                      .action = wait_prefetch,
+                      .resource = KUBE_POD,
+                      .name = need->name,
+                      .budget_us = budget_us(plan),
+                      .reason = xasprintf("until %s is on node %s", images, need->node),
+                      .held = plan->spec->pause,
+                  });
 }
 
 static void tell_failed(struct plan *plan, const struct slot *slot, const struct need *need, const char *why)
@@ -307,8 +295,9 @@ static bool keep(struct plan *plan, const struct slot *slot, const struct need *
     bool waited = look_up_wait(plan, need, &view);
     if (is_met(plan, need)) {
         if (waited)
-            add_wait(&plan->out->waits_done, &plan->out->wait_done_count,
-                     (struct neoset_wait){.action = wait_prefetch, .resource = KUBE_POD, .name = need->name});
+            plan_add_wait(
+                &plan->out->waits_done, &plan->out->wait_done_count,
+                (struct neoset_wait){.action = wait_prefetch, .resource = KUBE_POD, .name = need->name});
         return false;
     }
     CLEANUP_FREE char *why = hindrance(plan, need);

@@ -55,27 +55,27 @@ static char *waiting_text(struct plan *plan, const struct slot *slot)
     return xasprintf("%s is ready; it counts as available when it stays so for its window", name);
 }
 
-static void add_wait(struct neoset_wait **list, size_t *count, const char *action, const char *name,
-                     int64_t budget, const char *reason, bool held)
+void plan_add_wait(struct neoset_wait **list, size_t *count, struct neoset_wait wait)
 {
+    for (size_t i = 0; i < *count; i++)
+        if (str_equal((*list)[i].action, wait.action) && str_equal((*list)[i].name, wait.name)) {
+            free(wait.reason);
+            return;
+        }
+    wait.name = xstrdup(wait.name);
     *list = xreallocarray(*list, *count + 1, sizeof(**list));
-    (*list)[(*count)++] = (struct neoset_wait){
-        .action = action,
-        .resource = KUBE_POD,
-        .name = xstrdup(name),
-        .budget_us = budget,
-        .reason = xstrdup(reason),
-        .held = held,
-    };
+    (*list)[(*count)++] = wait;
 }
 
 void plan_want_wait(struct plan *plan, const char *action, const char *pod, int64_t budget,
                     const char *reason)
 {
-    for (size_t i = 0; i < plan->out->wait_count; i++)
-        if (str_equal(plan->out->waits[i].action, action) && str_equal(plan->out->waits[i].name, pod))
-            return;
-    add_wait(&plan->out->waits, &plan->out->wait_count, action, pod, budget, reason, false);
+    plan_add_wait(&plan->out->waits, &plan->out->wait_count,
+                  (struct neoset_wait){.action = action,
+                                       .resource = KUBE_POD,
+                                       .name = (char *)pod,
+                                       .budget_us = budget,
+                                       .reason = xstrdup(reason)});
 }
 
 /* Only a window, or the hold of a startup probe, is left: not a matter of the deadline. */
@@ -109,8 +109,13 @@ static bool is_waited_for(const struct plan *plan, const struct slot *slot)
 
 static void want_ready(struct plan *plan, const struct slot *slot)
 {
-    add_wait(&plan->out->waits, &plan->out->wait_count, wait_ready, slot->pod->name, budget_us(plan, slot),
-             "until it is available", plan->spec->pause && !PLANT("deadline-runs-in-pause"));
+    plan_add_wait(&plan->out->waits, &plan->out->wait_count,
+                  (struct neoset_wait){.action = wait_ready,
+                                       .resource = KUBE_POD,
+                                       .name = (char *)slot->pod->name,
+                                       .budget_us = budget_us(plan, slot),
+                                       .reason = xstrdup("until it is available"),
+                                       .held = plan->spec->pause});
 }
 
 static void wait_for(struct plan *plan, struct slot *slot)
@@ -149,8 +154,9 @@ void plan_progress(struct plan *plan)
         if (!slot->in_range || (!done && !slot->moved))
             continue;
         if (done && slot->live && slot->on_target && is_waited_for(plan, slot))
-            add_wait(&out->waits_done, &out->wait_done_count, wait_ready, slot->pod->name, 0, "available",
-                     false);
+            plan_add_wait(&out->waits_done, &out->wait_done_count,
+                          (struct neoset_wait){
+                              .action = wait_ready, .resource = KUBE_POD, .name = (char *)slot->pod->name});
         else if (!done && slot->live && slot->on_target)
             wait_for(plan, slot);
         else if (!done && !slot->live && plan_keep_retries(plan, slot))

@@ -53,18 +53,20 @@ static void remove_pod(struct store *store, struct set_group *group, struct pod_
     store_drop_if_empty(store, group);
 }
 
-static void note_gone(struct set_group *group, const char *uid)
-{
-    str_replace(&group->gone_uids[group->next_gone], uid);
-    group->next_gone = (group->next_gone + 1) % GONE_UIDS;
-}
-
 static bool is_known_gone(const struct set_group *group, const char *uid)
 {
     for (size_t i = 0; i < GONE_UIDS; i++)
         if (group->gone_uids[i] && str_equal(group->gone_uids[i], uid))
             return true;
     return false;
+}
+
+static void note_gone(struct set_group *group, const char *uid)
+{
+    if (!uid || is_known_gone(group, uid))
+        return;
+    str_replace(&group->gone_uids[group->next_gone], uid);
+    group->next_gone = (group->next_gone + 1) % GONE_UIDS;
 }
 
 /* --- pods that fetch images --------------------------------------------------------------------------- */
@@ -198,14 +200,6 @@ bool store_knows_pod(const struct store *store, const char *namespace, const cha
     return group && pod_slot(group, ordinal);
 }
 
-/* Also when it is not there: an answer or a line that is older may still come. */
-static void remember_gone(struct set_group *group, const char *uid)
-{
-    if (!uid || is_known_gone(group, uid))
-        return;
-    note_gone(group, uid);
-}
-
 /* uid NULL: whatever has the name. */
 void store_drop_pod(struct store *store, const char *namespace, const char *name, const char *uid)
 {
@@ -216,7 +210,7 @@ void store_drop_pod(struct store *store, const char *namespace, const char *name
     if (!group)
         return;
     struct pod_slot *slot = prefetching ? prefetch_slot(group, name) : pod_slot(group, ordinal);
-    remember_gone(group, uid ? uid : slot ? slot->fact->uid : NULL);
+    note_gone(group, uid ? uid : slot ? slot->fact->uid : NULL);
     if (!slot || (uid && !str_equal(slot->fact->uid, uid)))
         return;
     if (prefetching)
