@@ -14,7 +14,9 @@
  *   prefetch.c new images fetched to nodes before pods are touched
  *   rollout.c  which pod next; update.c: how
  *   gate.c     the gate's upkeep
- *   status.c   what people read; conditions.c, progress.c: waits, ends of operations
+ *   progress.c waits, deadlines, ends of operations; retry.c: a moved pod that ran out of time
+ *   trouble.c  the kubelet's reasons in words
+ *   status.c   what people read; conditions.c
  *   emit.c     how a decision grows */
 #pragma once
 
