@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
@@ -109,4 +110,42 @@ static inline void program_run(struct program_run *run, const char *name, const 
     program_run_done(run);
     run->output = buf_take(&texts[0]);
     run->errors = buf_take(&texts[1]);
+}
+
+/* The port behind the last colon of the line in which kubesim says where it listens; 0: it said none. Closes
+ * fd. */
+static inline uint16_t program_read_port(int fd)
+{
+    char line[256] = "";
+    ssize_t n = read(fd, line, sizeof line - 1);
+    close(fd);
+    const char *colon = n > 0 ? strrchr(line, ':') : NULL;
+    return colon ? (uint16_t)atoi(colon + 1) : 0;
+}
+
+/* One request of somebody else's to the kubesim on this port; the status, 0: no answer. ret_answer: the
+ * body's text, the caller's; NULL: not wanted. */
+static inline int program_ask(uint16_t port, const char *method, const char *path, const char *type,
+                              const char *body, char **ret_answer)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ENSURE(connect(fd, (struct sockaddr *)&address, sizeof address) == 0);
+    CLEANUP_FREE char *text =
+        xasprintf("%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer "
+                  "user:other\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n%s",
+                  method, path, type, strlen(body), body);
+    ENSURE(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+    struct buf answer = BUF_INIT(PROGRAM_OUTPUT_MAX);
+    while (program_take(fd, &answer))
+        ;
+    close(fd);
+    static const char version[] = "HTTP/1.1 ";
+    int status = answer.length > sizeof version ? atoi(buf_text(&answer) + sizeof version - 1) : 0;
+    const char *begin = strstr(buf_text(&answer), "\r\n\r\n");
+    if (ret_answer)
+        *ret_answer = xstrdup(begin ? begin + 4 : "");
+    buf_done(&answer);
+    return status;
 }

@@ -76,13 +76,9 @@ static void start_server(struct stage *stage)
                     NULL};
     stage->server = start(path, argv, output[1]);
     close(output[1]);
-    char line[256] = "";
-    ssize_t n = read(output[0], line, sizeof line - 1);
-    close(output[0]);
-    const char *colon = n > 0 ? strrchr(line, ':') : NULL;
-    if (!colon)
-        fail_msg("kubesim did not say where it listens: %s", line);
-    stage->port = (uint16_t)atoi(colon + 1);
+    stage->port = program_read_port(output[0]);
+    if (stage->port == 0)
+        fail_msg("kubesim did not say where it listens");
 }
 
 static void start_controller(struct stage *stage)
@@ -104,25 +100,8 @@ static void start_controller(struct stage *stage)
 static int ask(const struct stage *stage, const char *method, const char *path, const char *type,
                const char *body, char **ret_answer)
 {
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(stage->port)};
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
-    CLEANUP_FREE char *text =
-        xasprintf("%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer "
-                  "user:other\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n%s",
-                  method, path, type, strlen(body), body);
-    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-    struct buf answer = BUF_INIT(1 << 20);
-    while (program_take(fd, &answer))
-        ;
-    close(fd);
-    assert_true(answer.length > 12);
-    int status = atoi(answer.data + 9);
-    const char *begin = strstr(answer.data, "\r\n\r\n");
-    if (ret_answer)
-        *ret_answer = xstrdup(begin ? begin + 4 : "");
-    buf_done(&answer);
+    int status = program_ask(stage->port, method, path, type, body, ret_answer);
+    assert_true(status > 0);
     return status;
 }
 
