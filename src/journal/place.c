@@ -34,7 +34,7 @@ static void sync_folder(const char *folder)
 /* For this user alone; the folder around it must be there: what is missing above is a typing error. */
 static int make_folder(const char *folder, struct error **err)
 {
-    if (mkdir(folder, 0700) != 0)
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
         return error_set_errno(err, errno, "journal: folder %s (make it, or choose another --journal)",
                                folder);
     CLEANUP_FREE char *copy = xstrdup(folder);
@@ -61,7 +61,7 @@ static int resolve_new(const char *path, bool for_writing, struct place *ret, st
                                folder);
     ret->path = xasprintf("%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
     struct stat status;
-    if (lstat(ret->path, &status) == 0)
+    if (lstat(ret->path, &status) == 0 && S_ISLNK(status.st_mode))
         return error_set(err, ERROR_INVALID, "journal: %s is a symbolic link to nothing", path);
     return 0;
 }
@@ -80,9 +80,10 @@ static int resolve(const char *path, bool for_writing, struct place *ret, struct
     return resolve_new(path, for_writing, ret, err);
 }
 
+/* Another process may make it in the same moment: the lock, taken later, says whose turn it is. */
 static int create(struct place *place, struct error **err)
 {
-    CLEANUP_CLOSE int fd = open(place->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    CLEANUP_CLOSE int fd = open(place->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return error_set_errno(err, errno, "journal %s: cannot make it", place->path);
     sync_folder(place->folder);
@@ -186,6 +187,11 @@ static int check_empty(const struct place *place, struct error **err)
 int place_check_header(struct place *place, struct error **err)
 {
     tighten_modes(place);
+    /* Looked at anew: before we had the lock, somebody may have filled it. */
+    struct stat status;
+    if (stat(place->path, &status) != 0)
+        return error_set_errno(err, errno, "journal %s", place->path);
+    place->is_new = status.st_size == 0;
     if (place->is_new)
         return check_empty(place, err);
     if (is_interrupted_creation(place))

@@ -262,6 +262,41 @@ static void a_laxer_mode_is_made_0600(void **state)
     assert_int_equal(status.st_mode & 0777, 0600);
 }
 
+/* The folder and the file of a first use, made by several at once: whoever comes second finds them there. */
+static void several_that_make_one_journal_at_once_all_find_it(void **state)
+{
+    struct journal_fixture *fixture = *state;
+    enum { ROUNDS = 200, MANY = 4 };
+    for (int round = 0; round < ROUNDS; round++) {
+        CLEANUP_FREE char *path = xasprintf("%s/first-%d/journal.db", fixture->folder, round);
+        int gate[2];
+        assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+        pid_t pids[MANY];
+        for (int i = 0; i < MANY; i++) {
+            pids[i] = fork();
+            if (pids[i] > 0)
+                continue;
+            char byte;
+            close(gate[1]);
+            (void)!read(gate[0], &byte, 1); /* until all are there */
+            struct place place;
+            struct error *err = NULL;
+            if (place_find(path, true, &place, &err) < 0) {
+                fprintf(stderr, "%s\n", error_text(err));
+                _exit(1);
+            }
+            _exit(0);
+        }
+        close(gate[0]);
+        close(gate[1]);
+        for (int i = 0; i < MANY; i++) {
+            int status = 0;
+            assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+            assert_int_equal(status, 0);
+        }
+    }
+}
+
 static void network_file_systems_are_known_by_their_number(void **state)
 {
     (void)state;
@@ -724,6 +759,7 @@ int main(void)
         TEST(a_changed_last_row_is_found_at_start),
         TEST(a_symbolic_link_is_the_file_that_it_leads_to),
         TEST(a_laxer_mode_is_made_0600),
+        TEST(several_that_make_one_journal_at_once_all_find_it),
         TEST(network_file_systems_are_known_by_their_number),
         TEST(without_permission_the_file_is_named),
         TEST(an_unreadable_wal_is_said),
