@@ -233,6 +233,7 @@ static void tell_failed(struct plan *plan, const struct slot *slot, const struct
     CLEANUP_FREE char *images = images_text(need);
     const char *words = why ? why : need->words ? need->words : "its pull did not end";
     plan->failed = true;
+    plan->gave_up = true;
     plan_say(plan, why ? SAY_REFUSED : SAY_FAILED,
              "%s was not touched: %s could not be fetched to node %s within %lld s: %.*s. Push the image, or "
              "apply another template.",

@@ -201,6 +201,9 @@ void plan_ends(struct plan *plan)
     /* While the template's revision is being made, the rollout that its step has opened is only beginning. */
     if (!plan->active && plan->complete && plan->wanted)
         end_operation(plan, "rollout", "completed", false, "every pod runs the target and is available");
+    /* If it comes up after all, what follows is a rollout of its own in history. */
+    if (plan->gave_up && plan->wanted == plan->target)
+        end_operation(plan, "rollout", "failed", false, plan->message ? plan->message : "it did not come up");
     if (whole) {
         end_operation(plan, "scale", "completed", false, "as many pods as asked for are available");
         end_operation(plan, "repair", "completed", false, "every pod is available");

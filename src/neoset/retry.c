@@ -92,6 +92,7 @@ void plan_retry(struct plan *plan, const struct slot *slot, const char *failed_t
         return;
     }
     if (used == RETRIES_MAX) {
+        plan->gave_up = true;
         plan_say(plan, SAY_FAILED,
                  "%s. It was made anew %d times in vain. Apply another template or undo (neosetctl undo %s "
                  "-n %s); "

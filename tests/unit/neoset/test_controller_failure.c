@@ -64,6 +64,7 @@ static void it_is_tried_three_times_and_then_stands_still_with_the_way_out(void 
     assert_int_equal(made_anew(scene), 3);
     assert_says(scene, "It was made anew 3 times in vain");
     assert_says(scene, "neosetctl undo mysql -n default");
+    assert_string_equal(sql(scene, "SELECT outcome FROM operation WHERE kind = 'rollout'"), "failed");
     CLEANUP_FREE char *last = uid_of(scene, PODS_PATH "/mysql-2");
     assert_string_not_equal(last, first);
     pass(scene, 600 * US_PER_S);
