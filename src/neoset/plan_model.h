@@ -34,16 +34,16 @@ struct slot {
     const char *carries; /* its name, or that of the target or of stable where these mean the same template */
     struct completion completion;
     struct neoset_open_step open;
-    bool is_open;              /* a step is open on the pod's name */
-    bool ours;                 /* the set's uid controls it */
-    bool failed;               /* phase Failed or Succeeded */
-    bool live;                 /* ours, not terminating, not failed */
-    bool was_done;             /* status says that it was done on the target that it carries */
-    bool proven;               /* live, and no update of it is unfinished */
-    bool ready;                /* as readiness asks, now */
-    bool available;            /* see set_available() */
-    int64_t available_boot_us; /* when its window is over; INT64_MAX: time alone does not help */
-    bool broken;               /* see is_broken() */
+    bool is_open;                           /* a step is open on the pod's name */
+    bool ours;                              /* the set's uid controls it */
+    bool failed;                            /* phase Failed or Succeeded */
+    bool live;                              /* ours, not terminating, not failed */
+    bool was_done;                          /* status says that it was done on the target that it carries */
+    bool proven;                            /* live, and no update of it is unfinished */
+    bool ready;                             /* as readiness asks, now */
+    bool available;                         /* see set_available() */
+    int64_t available_boot_us;              /* when its window is over; INT64_MAX: time alone does not help */
+    bool broken;                            /* see is_broken() */
     const struct container_fact *broken_by; /* the container that waits with an error, or NULL */
     bool on_target;                         /* ours and labelled with next.target */
     bool moved;                             /* we moved it to the target, or are about to */
