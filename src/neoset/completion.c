@@ -234,6 +234,17 @@ static bool is_container_proven(const struct pod_fact *pod, const struct contain
     return is_seen(pod) && judge_container(pod, baseline, seen, boot_us, &again_us) == COMPLETION_NOTHING;
 }
 
+/* Of a pod without a node that no kubelet spoke of there is nothing to tell apart: whatever runs will run
+ * what it says by then (the patch names the resourceVersion that was read: it never lands behind a binding
+ * unseen). */
+static bool was_begun(const struct pod_fact *pod)
+{
+    for (size_t i = 0; i < pod->container_count; i++)
+        if (pod->containers[i].state != CONTAINER_UNKNOWN)
+            return true;
+    return pod->node != NULL;
+}
+
 struct in_place_state *completion_baselines(const struct pod_fact *pod, bool proven,
                                             const struct pod_observation *seen, int64_t boot_us,
                                             const char *target, const struct image_change *changes,
@@ -242,6 +253,8 @@ struct in_place_state *completion_baselines(const struct pod_fact *pod, bool pro
     struct in_place_state *state = in_place_state_make(pod->pool, target, wall_us);
     state->drained = pod->has_gate && pod->gate == IS_FALSE;
     state->restarts = pod_fact_restarts(pod);
+    if (!was_begun(pod))
+        return state;
     for (size_t i = 0; pod->state && !proven && i < pod->state->container_count; i++)
         /* Anybody may have written the annotation: what the pod does not have is left out, and so its size is
          * bounded. */

@@ -191,9 +191,12 @@ static bool is_pod_home(struct judge *judge, const struct seen_set *set, int ord
                           : !pod->serving                                    ? "is not in service"
                           : !judge_runs_its_spec(judge, pod, tree)           ? "does not run its spec"
                                                                              : NULL;
-    if (problem)
-        snprintf(why, size, "%s-%d %s; the set is %s", set_name(set->index), ordinal, problem,
-                 set->phase_text);
+    if (problem) {
+        CLEANUP_JSON cJSON *now = world_set(judge->world, set->index);
+        const char *says = json_path_str(now, "status", "message", NULL);
+        snprintf(why, size, "%s-%d %s; the set is %s: %s", set_name(set->index), ordinal, problem,
+                 set->phase_text, says ? says : "");
+    }
     return !problem;
 }
 

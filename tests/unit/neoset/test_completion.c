@@ -345,6 +345,24 @@ static void an_update_over_an_unfinished_one_keeps_the_oldest(void **state)
     pod_fact_free(pod);
 }
 
+/* Nothing could have run yet: there is nothing to be told apart from what will. */
+static void a_pod_that_no_node_has_yet_has_no_baselines(void **state)
+{
+    (void)state;
+    struct story story = finished;
+    struct pod_fact *pod = pod_of(&story);
+    struct pod_fact unbound = *pod;
+    unbound.node = NULL;
+    for (size_t i = 0; i < unbound.container_count; i++)
+        unbound.containers[i].state = CONTAINER_UNKNOWN;
+    struct image_change change = {"m", "app:3"};
+    struct in_place_state *baselines =
+        completion_baselines(&unbound, false, NULL, 0, "t2", &change, 1, 5 * US);
+    assert_int_equal(baselines->container_count, 0);
+    in_place_state_free(baselines);
+    pod_fact_free(pod);
+}
+
 /* Another container may keep the update unfinished: this one is where it should be. */
 static void a_container_that_is_proven_begins_anew(void **state)
 {
@@ -461,6 +479,7 @@ int main(void)
         TEST(a_first_update_writes_down_what_runs),
         TEST(an_update_over_an_unfinished_one_keeps_the_oldest),
         TEST(a_container_that_is_proven_begins_anew),
+        TEST(a_pod_that_no_node_has_yet_has_no_baselines),
         TEST(a_pull_that_failed_at_first_means_it_never_ran),
         TEST(the_annotation_reads_as_it_was_written),
         TEST(an_annotation_that_is_not_ours_is_none),
