@@ -11,6 +11,7 @@
 #include "cmd/neosetctl_options.h"
 #include "cmd/neosetctl_picture.h"
 #include "cmd/neosetctl_report.h"
+#include "cmd/neosetctl_resize.h"
 #include "cmd/neosetctl_server.h"
 #include "cmd/neosetctl_settle.h"
 #include "cmd/neosetctl_undo.h"
@@ -337,6 +338,17 @@ static int run_continue(struct program *program, struct error **err)
     return r;
 }
 
+static int run_resize(struct program *program, struct error **err)
+{
+    struct ctl_resize resize = {.options = program->options,
+                                .server = &program->server,
+                                .out = &program->out,
+                                .look = &program->look,
+                                .say = notice,
+                                .context = program};
+    return ctl_resize(&resize, err);
+}
+
 static int run_settle(struct program *program, struct error **err)
 {
     const struct options *options = program->options;
@@ -379,6 +391,8 @@ static int run_command(struct program *program, struct error **err)
         return run_adopt(program, err);
     if (str_equal(command, "settle"))
         return run_settle(program, err);
+    if (ctl_resize_has(command))
+        return run_resize(program, err);
     ENSURE(str_equal(command, "pause") || str_equal(command, "resume"));
     return run_pause(program, str_equal(command, "pause"), err);
 }
@@ -404,7 +418,9 @@ static int run(const struct option_program *table, const struct options *options
                              .color = option_text(options, "color")};
     out_init(&program.out, STDOUT_FILENO);
     look_make(&wish, &program.look);
-    int r = ctl_server_open(options, &program.server, &err);
+    const char *command = option_command_name(options);
+    bool needs_server = !ctl_resize_has(command) || ctl_resize_needs_server(command);
+    int r = needs_server ? ctl_server_open(options, &program.server, &err) : 0;
     if (r == 0)
         r = run_command(&program, &err);
     if (r == 0)

@@ -14,7 +14,8 @@ enum {
     INDEX_RESUME,
     INDEX_ADOPT,
     INDEX_CONTINUE,
-    INDEX_SETTLE
+    INDEX_SETTLE,
+    INDEX_RESIZE_DECLARED,
 };
 enum { TIMEOUT_MAX_S = 600 };
 
@@ -87,6 +88,9 @@ static const struct option_command commands[] = {
                  "the object; the controller reads it there and journals it, with who and why.",
          .arguments_min = 1,
          .arguments_max = 1},
+    [INDEX_RESIZE_DECLARED] =
+        {.name = "resize declared",
+         .help = "what the resize script is told of the StatefulSets in -f: its RESIZE_DECLARED"},
     {0},
 };
 
@@ -96,6 +100,13 @@ static const struct option_spec specs[] = {
      .value = "NS",
      .help = "the namespace",
      .fallback_text = "the context's"},
+    {.name = "filename",
+     .letter = 'f',
+     .value = "FILE",
+     .help = "the manifests: a file, a folder's *.yaml, *.yml and *.json, or - for the standard input",
+     .commands = OF(RESIZE_DECLARED),
+     .repeats = true,
+     .is_file = true},
     {.name = "all-namespaces",
      .letter = 'A',
      .help = "sets of all namespaces",

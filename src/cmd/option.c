@@ -17,6 +17,7 @@ struct options {
     const struct option_program *program;
     option_variable *variable;
     int command;
+    const char *family; /* the first word of a command of two, as long as the second is awaited */
     struct option_use uses[OPTION_USES_MAX];
     int use_count;
     const char *arguments[OPTION_ARGUMENTS_MAX];
@@ -137,17 +138,51 @@ static int unknown_option(const struct option_program *program, const char *show
     return error_set(err, ERROR_USAGE, "unknown option %s: `%s --help` lists them", shown, program->name);
 }
 
-static int unknown_command(const struct option_program *program, const char *word, struct error **err)
+static int unknown_command(const struct option_program *program, const char *family, const char *word,
+                           struct error **err)
 {
     const char *names[OPTION_COMMANDS_MAX + 1];
     size_t count = 0;
     for (const struct option_command *command = program->commands; command->name; command++)
-        names[count++] = command->name;
+        if (option_in_family(command, family))
+            names[count++] = option_second_word(command, family);
     names[count] = NULL;
     const char *near = option_suggest(word, names);
+    const char *of = family ? family : "";
+    const char *blank = family ? " " : "";
     if (near)
-        return error_set(err, ERROR_USAGE, "unknown command %s: did you mean %s?", word, near);
-    return error_set(err, ERROR_USAGE, "unknown command %s: `%s --help` lists them", word, program->name);
+        return error_set(err, ERROR_USAGE, "unknown command %s%s%s: did you mean %s%s%s?", of, blank, word,
+                         of, blank, near);
+    return error_set(err, ERROR_USAGE, "unknown command %s%s%s: `%s%s%s --help` lists them", of, blank, word,
+                     program->name, blank, of);
+}
+
+bool option_in_family(const struct option_command *command, const char *family)
+{
+    size_t length = family ? strlen(family) : 0;
+    return !family || (strncmp(command->name, family, length) == 0 && command->name[length] == ' ');
+}
+
+const char *option_second_word(const struct option_command *command, const char *family)
+{
+    return family ? command->name + strlen(family) + 1 : command->name;
+}
+
+static bool is_family(const struct option_program *program, const char *word)
+{
+    for (const struct option_command *command = program->commands; command->name; command++)
+        if (option_in_family(command, word))
+            return true;
+    return false;
+}
+
+static int find_command(const struct option_program *program, const char *family, const char *word)
+{
+    for (int i = 0; program->commands[i].name; i++)
+        if (option_in_family(&program->commands[i], family) &&
+            str_equal(option_second_word(&program->commands[i], family), word))
+            return i;
+    return -1;
 }
 
 /* --- reading ---------------------------------------------------------------------------------------- */
@@ -295,15 +330,16 @@ static int read_word(struct reader *reader, const char *argument, struct error *
         reader->wants_help = true;
         return 0;
     }
-    if (names_command && !str_equal(argument, "completion")) {
-        for (int i = 0; program->commands[i].name; i++) {
-            if (str_equal(program->commands[i].name, argument)) {
-                options->command = i;
-                return 0;
-            }
+    if (names_command && (options->family || !str_equal(argument, "completion"))) {
+        options->command = find_command(program, options->family, argument);
+        if (options->command >= 0)
+            return 0;
+        if (options->argument_count == 0 && !options->family && is_family(program, argument)) {
+            options->family = argument;
+            return 0;
         }
         if (options->argument_count == 0)
-            return unknown_command(program, argument, err);
+            return unknown_command(program, options->family, argument, err);
     }
     if (options->argument_count == OPTION_ARGUMENTS_MAX)
         return error_set(err, ERROR_USAGE, "too many arguments: more than %d", OPTION_ARGUMENTS_MAX);
@@ -395,14 +431,17 @@ static bool answer(struct reader *reader, int *ret_result, struct error **err)
     if (reader->wants_man)
         options->answer = option_man_text(program);
     else if (reader->wants_help)
-        options->answer = option_help_text(program, command_of(options));
+        options->answer = options->command < 0 && options->family
+                              ? option_family_text(program, options->family)
+                              : option_help_text(program, command_of(options));
     else if (reader->wants_version)
         options->answer = option_version_text(program);
     else if (options->command < 0 && options->argument_count > 0 &&
              str_equal(options->arguments[0], "completion"))
         *ret_result = answer_completion(options, err);
     else if (program->commands && options->command < 0 && options->use_count == 0)
-        options->answer = option_help_text(program, NULL);
+        options->answer =
+            options->family ? option_family_text(program, options->family) : option_help_text(program, NULL);
     else
         return false;
     return true;
@@ -421,7 +460,9 @@ int option_parse(const struct option_program *program, int argc, char *const *ar
         return r;
     if (!answer(&reader, &r, err)) {
         if (program->commands && options->command < 0)
-            return error_set(err, ERROR_USAGE, "no command is given: `%s --help` lists them", program->name);
+            return error_set(err, ERROR_USAGE, "no command is given: `%s%s%s --help` lists them",
+                             program->name, options->family ? " " : "",
+                             options->family ? options->family : "");
         r = check_applies(options, err);
         if (r == 0)
             r = check_arguments(options, err);

@@ -30,7 +30,7 @@ struct option_spec {
 };
 
 struct option_command {
-    const char *name;      /* NULL ends a table */
+    const char *name;      /* "get", or of a family two words: "resize plan"; NULL ends a table */
     const char *arguments; /* "[OP]", "FILE"; NULL: none */
     const char *help;      /* one line */
     const char *more;      /* further paragraphs for its own --help; may be NULL */
@@ -106,12 +106,17 @@ int option_number(const struct options *options, const char *name, int64_t max, 
 
 /* The texts; each is the caller's. command NULL: the whole program. */
 char *option_help_text(const struct option_program *program, const struct option_command *command);
+/* The commands whose name begins with this word. */
+char *option_family_text(const struct option_program *program, const char *family);
 char *option_man_text(const struct option_program *program);
 /* shell: "bash" or "zsh"; NULL for any other. */
 char *option_completion_text(const struct option_program *program, const char *shell);
 char *option_version_text(const struct option_program *program);
 /* The entry of names (NULL-terminated) nearest to word by edit distance, or NULL when none is near. */
 const char *option_suggest(const char *word, const char *const *names);
+/* command is one of family ("resize" has "resize plan"); family NULL: any is. And its word behind that. */
+bool option_in_family(const struct option_command *command, const char *family);
+const char *option_second_word(const struct option_command *command, const char *family);
 
 DEFINE_CLEANUP(cleanup_options, struct options, option_free);
 #define CLEANUP_OPTIONS __attribute__((cleanup(cleanup_options)))

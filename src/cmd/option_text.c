@@ -99,20 +99,26 @@ static void add_examples(struct buf *out, const struct option_program *program,
     }
 }
 
-static void add_commands(struct buf *out, const struct option_program *program)
+/* family NULL: all of them. */
+static void add_commands(struct buf *out, const struct option_program *program, const char *family)
 {
     CLEANUP_BUF struct buf left = BUF_INIT(OPTION_TEXT_MAX);
     size_t width = 0;
     for (const struct option_command *command = program->commands; command->name; command++)
-        width = MAX(width, strlen(command->name) + (command->arguments ? strlen(command->arguments) + 1 : 0));
+        if (option_in_family(command, family))
+            width =
+                MAX(width, strlen(command->name) + (command->arguments ? strlen(command->arguments) + 1 : 0));
     buf_add_text(out, "\nCommands:\n");
     for (const struct option_command *command = program->commands; command->name; command++) {
+        if (!option_in_family(command, family))
+            continue;
         buf_clear(&left);
         buf_addf(&left, "%s%s%s", command->name, command->arguments ? " " : "",
                  command->arguments ? command->arguments : "");
         add_row(out, buf_text(&left), width, command->help);
     }
-    buf_addf(out, "\n`%s COMMAND --help` shows a command with its options;\n", program->name);
+    buf_addf(out, "\n`%s %s --help` shows a command with its options;\n", program->name,
+             family ? buf_text(&left) : "COMMAND");
     buf_addf(out, "`source <(%s completion bash)` lets Tab complete them (zsh: the same).\n", program->name);
 }
 
@@ -166,9 +172,19 @@ char *option_help_text(const struct option_program *program, const struct option
         add_wrapped(&out, more, 0, 0);
     }
     if (!command && program->commands)
-        add_commands(&out, program);
+        add_commands(&out, program, NULL);
     add_options(&out, program, command);
     add_exits(&out, program);
+    ENSURE(!out.overflowed);
+    return buf_take(&out);
+}
+
+char *option_family_text(const struct option_program *program, const char *family)
+{
+    struct buf out = BUF_INIT(OPTION_TEXT_MAX);
+    buf_addf(&out, "%s %s: a family of commands\n\nUsage:\n  %s %s COMMAND [options]\n", program->name,
+             family, program->name, family);
+    add_commands(&out, program, family);
     ENSURE(!out.overflowed);
     return buf_take(&out);
 }
@@ -393,18 +409,75 @@ static void bash_add_values(struct buf *out, const struct option_program *progra
     buf_add_text(out, "    esac\n");
 }
 
+/* "resize" of "resize plan", the caller's; NULL: the command is of one word. */
+static char *family_of(const struct option_command *command)
+{
+    const char *blank = strchr(command->name, ' ');
+    return blank ? xstrndup(command->name, (size_t)(blank - command->name)) : NULL;
+}
+
+/* It is the first of its family in the table: where the family is named. */
+static bool leads_family(const struct option_program *program, const struct option_command *command)
+{
+    CLEANUP_FREE char *family = family_of(command);
+    for (const struct option_command *other = program->commands; family && other < command; other++)
+        if (option_in_family(other, family))
+            return false;
+    return family != NULL;
+}
+
+/* The words that begin a command, each followed by separator. */
+static void add_first_words(struct buf *out, const struct option_program *program, const char *separator)
+{
+    for (const struct option_command *command = program->commands; command->name; command++) {
+        CLEANUP_FREE char *family = family_of(command);
+        if (!family || leads_family(program, command))
+            buf_addf(out, "%s%s", family ? family : command->name, separator);
+    }
+}
+
+static void bash_add_families(struct buf *out, const struct option_program *program)
+{
+    for (const struct option_command *command = program->commands; command->name; command++) {
+        if (!leads_family(program, command))
+            continue;
+        CLEANUP_FREE char *family = family_of(command);
+        buf_addf(out, "    %s) words=\"", family);
+        for (const struct option_command *other = command; other->name; other++)
+            if (option_in_family(other, family))
+                buf_addf(out, "%s ", option_second_word(other, family));
+        buf_add_text(out, "\" ;;\n");
+    }
+}
+
 static void bash_add_commands(struct buf *out, const struct option_program *program)
 {
     buf_add_text(out, "    case \"$command\" in\n");
     for (const struct option_command *command = program->commands; command->name; command++) {
-        buf_addf(out, "    %s) options=\"", command->name);
+        buf_addf(out, "    '%s') options=\"", command->name);
         add_long_names(out, program, command);
         buf_addf(out, "\"%s ;;\n", command->is_file ? "; files=1" : "");
     }
+    bash_add_families(out, program);
     buf_add_text(out, "    completion) words=\"bash zsh\" ;;\n    '') words=\"");
-    for (const struct option_command *command = program->commands; command->name; command++)
-        buf_addf(out, "%s ", command->name);
+    add_first_words(out, program, " ");
     buf_add_text(out, "completion help\" ;;\n    esac\n");
+}
+
+/* Finds the command, of one word or of two, that has been typed already. */
+static void bash_add_search(struct buf *out, const struct option_program *program)
+{
+    buf_add_text(out, "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
+                      "        case \"${command:+$command }${COMP_WORDS[i]}\" in\n        ");
+    for (const struct option_command *command = program->commands; command->name; command++)
+        buf_addf(out, "'%s'|", command->name);
+    for (const struct option_command *command = program->commands; command->name; command++) {
+        CLEANUP_FREE char *family = family_of(command);
+        if (leads_family(program, command))
+            buf_addf(out, "%s|", family);
+    }
+    buf_add_text(out,
+                 "completion) command=${command:+$command }${COMP_WORDS[i]} ;;\n        esac\n    done\n");
 }
 
 static char *bash_text(const struct option_program *program)
@@ -422,14 +495,8 @@ static char *bash_text(const struct option_program *program)
              "previous=${COMP_WORDS[COMP_CWORD-2]}; fi\n",
              program->name, program->name, function);
     bash_add_values(&out, program);
-    if (program->commands) {
-        buf_add_text(
-            &out,
-            "    for ((i = 1; i < COMP_CWORD; i++)); do\n        case \"${COMP_WORDS[i]}\" in\n        ");
-        for (const struct option_command *command = program->commands; command->name; command++)
-            buf_addf(&out, "%s|", command->name);
-        buf_add_text(&out, "completion) command=${COMP_WORDS[i]}; break ;;\n        esac\n    done\n");
-    }
+    if (program->commands)
+        bash_add_search(&out, program);
     buf_add_text(&out, "    options=\"");
     add_long_names(&out, program, NULL);
     buf_add_text(&out, "\"\n");
@@ -489,29 +556,66 @@ static void zsh_add_option(struct buf *out, const struct option_spec *spec)
     buf_add_text(out, "' \\\n");
 }
 
+static void zsh_add_row(struct buf *out, const char *name, const char *help)
+{
+    buf_addf(out, "        '%s:", name);
+    zsh_add_help(out, help);
+    buf_add_text(out, "'\n");
+}
+
+/* The first words, and for each family an array of its second ones. */
+static void zsh_add_commands(struct buf *out, const struct option_program *program)
+{
+    buf_add_text(out, "    local -a commands=(\n");
+    for (const struct option_command *command = program->commands; command->name; command++) {
+        CLEANUP_FREE char *family = family_of(command);
+        if (!family || leads_family(program, command))
+            zsh_add_row(out, family ? family : command->name,
+                        family ? "a family of commands" : command->help);
+    }
+    buf_add_text(out, "        'completion:print the completions of a shell'\n    )\n");
+    for (const struct option_command *command = program->commands; command->name; command++) {
+        CLEANUP_FREE char *family = family_of(command);
+        if (!leads_family(program, command))
+            continue;
+        buf_addf(out, "    local -a commands_%s=(\n", family);
+        for (const struct option_command *other = command; other->name; other++)
+            if (option_in_family(other, family))
+                zsh_add_row(out, option_second_word(other, family), other->help);
+        buf_add_text(out, "    )\n");
+    }
+}
+
+/* What may stand behind the first word: of a family its commands, else a file. */
+static void zsh_add_second(struct buf *out, const struct option_program *program)
+{
+    buf_add_text(out, " '2:argument:{case $words[2] in ");
+    for (const struct option_command *command = program->commands; command->name; command++) {
+        CLEANUP_FREE char *family = family_of(command);
+        if (leads_family(program, command))
+            buf_addf(out, "(%s) _describe command commands_%s ;; ", family, family);
+    }
+    buf_add_text(out, "(*) _files ;; esac}'");
+}
+
 static char *zsh_text(const struct option_program *program)
 {
     struct buf out = BUF_INIT(OPTION_TEXT_MAX);
     CLEANUP_FREE char *function = shell_name(program->name);
     buf_addf(&out, "#compdef %s\n_%s()\n{\n", program->name, function);
-    if (program->commands) {
-        buf_add_text(&out, "    local -a commands=(\n");
-        for (const struct option_command *command = program->commands; command->name; command++) {
-            buf_addf(&out, "        '%s:", command->name);
-            zsh_add_help(&out, command->help);
-            buf_add_text(&out, "'\n");
-        }
-        buf_add_text(&out, "        'completion:print the completions of a shell'\n    )\n");
-    }
+    if (program->commands)
+        zsh_add_commands(&out, program);
     buf_add_text(&out, "    _arguments -s \\\n");
     for (const struct option_spec *spec = program->options; spec && spec->name; spec++)
         if (!spec->is_hidden)
             zsh_add_option(&out, spec);
-    buf_addf(&out,
-             "    '(-h --help)'{-h,--help}'[show this help]' '--version[show the version]' %s\n}\n"
-             "compdef _%s %s\n",
-             program->commands ? "'1:command:{_describe command commands}' '*:argument:_files'" : "",
-             function, program->name);
+    buf_add_text(&out, "    '(-h --help)'{-h,--help}'[show this help]' '--version[show the version]'");
+    if (program->commands) {
+        buf_add_text(&out, " '1:command:{_describe command commands}'");
+        zsh_add_second(&out, program);
+        buf_add_text(&out, " '*:argument:_files'");
+    }
+    buf_addf(&out, "\n}\ncompdef _%s %s\n", function, program->name);
     ENSURE(!out.overflowed);
     return buf_take(&out);
 }

@@ -28,10 +28,12 @@ static const char *some_variables(const char *name)
     return str_equal(name, "TRY_FORMAT") ? "nonsense" : NULL;
 }
 
-enum { GO, STOP };
+enum { GO, STOP, MAKE_TEA, MAKE_COFFEE };
 static const struct option_command try_commands[] = {
     [GO] = {.name = "go", .arguments = "PLACE", .help = "goes", .arguments_min = 1, .arguments_max = 2},
     [STOP] = {.name = "stop", .help = "stops"},
+    [MAKE_TEA] = {.name = "make tea", .arguments = "CUP", .help = "makes tea", .arguments_max = 1},
+    [MAKE_COFFEE] = {.name = "make coffee", .help = "makes coffee"},
     {0},
 };
 static const struct option_spec try_options[] = {
@@ -173,6 +175,12 @@ static void wrong_usage_is_a_sentence_with_the_way_out(void **state)
         {"go x --all=maybe", "--all takes no value"},
         {"stop --speed 3", "--speed is not an option of stop"},
         {"--all", "no command is given"},
+        {"make -A", "no command is given: `try make --help` lists them"},
+        {"make cofee", "unknown command make cofee: did you mean make coffee?"},
+        {"make go", "unknown command make go: `try make --help` lists them"},
+        {"mak tea", "unknown command mak"},
+        {"make coffee cup", "make coffee takes no argument"},
+        {"make tea --speed 3", "--speed is not an option of make tea"},
         {"completion", "completion bash|zsh"},
         {"completion fish", "completion bash|zsh"},
     };
@@ -184,6 +192,27 @@ static void wrong_usage_is_a_sentence_with_the_way_out(void **state)
         if (!strstr(error_text(err), table[i].says))
             fail_msg("%s: says \"%s\", not \"%s\"", table[i].line, error_text(err), table[i].says);
     }
+}
+
+static void a_command_may_be_of_two_words(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {"make tea mug", "make -n x tea mug", "-A make tea mug"};
+    for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+        CLEANUP_OPTIONS struct options *options = parsed(lines[i]);
+        assert_int_equal(option_command_index(options), MAKE_TEA);
+        assert_string_equal(option_command_name(options), "make tea");
+        assert_string_equal(option_argument(options, 0), "mug");
+    }
+    static const char *const family[] = {"make", "make --help"};
+    for (size_t i = 0; i < ARRAY_SIZE(family); i++) {
+        CLEANUP_OPTIONS struct options *options = parsed(family[i]);
+        assert_non_null(strstr(option_answer(options), "make tea CUP"));
+        assert_non_null(strstr(option_answer(options), "make coffee"));
+        assert_null(strstr(option_answer(options), "goes"));
+    }
+    CLEANUP_OPTIONS struct options *one = parsed("make tea --help");
+    assert_non_null(strstr(option_answer(one), "try make tea CUP [options]"));
 }
 
 static void a_value_may_begin_with_a_dash(void **state)
@@ -335,6 +364,29 @@ static void bash_completes_commands_options_and_choices(void **state)
     }
 }
 
+static void bash_completes_commands_of_two_words(void **state)
+{
+    (void)state;
+    CLEANUP_FREE char *text = option_completion_text(&try, "bash");
+    static const struct {
+        const char *words, *wanted;
+    } table[] = {{"try m", "make"},          {"try make \"\"", "tea coffee"},
+                 {"try make t", "tea"},      {"try make tea --name", "--namespace"},
+                 {"try make tea --spe", ""}, {"try go --spe", "--speed"}};
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        CLEANUP_FREE char *script =
+            xasprintf("source $FILE; COMP_WORDS=(%s); COMP_CWORD=$((${#COMP_WORDS[@]} - "
+                      "1)); _try; echo -n ${COMPREPLY[*]}",
+                      table[i].words);
+        char output[4096];
+        assert_int_equal(shell(script, text, output, sizeof output), 0);
+        if (strcmp(output, table[i].wanted) != 0)
+            fail_msg("%s completes to \"%s\", not \"%s\"", table[i].words, output, table[i].wanted);
+    }
+    CLEANUP_FREE char *zsh = option_completion_text(&try, "zsh");
+    assert_non_null(strstr(zsh, "(make) _describe command commands_make"));
+}
+
 static void zsh_and_man_take_what_is_made(void **state)
 {
     (void)state;
@@ -430,12 +482,14 @@ int main(void)
         cmocka_unit_test(repeated_options_are_a_list),
         cmocka_unit_test(defaults_come_from_the_variable_then_from_the_table),
         cmocka_unit_test(wrong_usage_is_a_sentence_with_the_way_out),
+        cmocka_unit_test(a_command_may_be_of_two_words),
         cmocka_unit_test(a_value_may_begin_with_a_dash),
         cmocka_unit_test(numbers_are_whole_and_bounded),
         cmocka_unit_test(help_comes_with_examples_first),
         cmocka_unit_test(help_fits_into_a_hundred_columns_and_is_aligned),
         cmocka_unit_test(the_columns_of_an_export_are_documented),
         cmocka_unit_test(bash_completes_commands_options_and_choices),
+        cmocka_unit_test(bash_completes_commands_of_two_words),
         cmocka_unit_test(zsh_and_man_take_what_is_made),
         cmocka_unit_test(timeouts_are_read_as_kubectl_reads_them),
         cmocka_unit_test(journals_have_a_place_of_their_own),

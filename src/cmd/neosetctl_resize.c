@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/neosetctl_resize.h"
+#include "cmd/neosetctl_resize_job.h"
+
+static const struct {
+    const char *name;
+    bool needs_server;
+    int (*run)(const struct ctl_resize *run, struct error **err);
+} commands[] = {
+    {"resize declared", false, ctl_resize_declared},
+};
+
+static int find(const char *command)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+        if (str_equal(commands[i].name, command))
+            return (int)i;
+    return -1;
+}
+
+bool ctl_resize_has(const char *command)
+{
+    return find(command) >= 0;
+}
+
+bool ctl_resize_needs_server(const char *command)
+{
+    PRE(ctl_resize_has(command));
+    return commands[find(command)].needs_server;
+}
+
+int ctl_resize(const struct ctl_resize *run, struct error **err)
+{
+    int i = find(option_command_name(run->options));
+    PRE(i >= 0);
+    return commands[i].run(run, err);
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The commands of `neosetctl resize` that print what others run: the script, what it is told, the Job. They
+ * talk to no server. */
+#pragma once
+
+#include "cmd/neosetctl_resize.h"
+
+/* Prints the RESIZE_DECLARED value for the StatefulSets of -f that have claim templates, in their order. */
+int ctl_resize_declared(const struct ctl_resize *run, struct error **err);

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the resize script is told of a StatefulSet. */
+#include "base/yaml.h"
+#include "volume/declared.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#define SET_HEAD "kind: StatefulSet\napiVersion: apps/v1\nmetadata: {name: db, namespace: n}\nspec:\n"
+#define POD_TEMPLATE "  template: {spec: {containers: [{name: db, image: x}]}}\n"
+
+static int declare(const char *yaml, char **ret, struct error **err)
+{
+    CLEANUP_JSON cJSON *set = NULL;
+    CLEANUP_JSON cJSON *array = json_new_array();
+    assert_int_equal(yaml_parse_one(yaml, strlen(yaml), "test", &set, NULL), 0);
+    int r = volume_declared_add(array, set, err);
+    if (r == 0)
+        *ret = volume_declared_text(array);
+    return r;
+}
+
+static void it_says_what_is_judged_and_nothing_else(void **state)
+{
+    (void)state;
+    CLEANUP_FREE char *text = NULL;
+    assert_int_equal(
+        declare(SET_HEAD
+                "  serviceName: db\n  replicas: 0\n  podManagementPolicy: Parallel\n  minReadySeconds: 3\n"
+                "  selector: {matchLabels: {app: db}}\n" POD_TEMPLATE "  volumeClaimTemplates:\n"
+                "  - metadata: {name: data, labels: {a: b}, creationTimestamp: null}\n"
+                "    spec: {accessModes: [ReadWriteOnce], storageClassName: \"\", volumeName: null, "
+                "resources: {requests: {storage: 1.5Gi}}}\n"
+                "    status: {phase: Pending}\n",
+                &text, NULL),
+        0);
+    assert_string_equal(
+        text,
+        "[{\"name\":\"db\",\"podManagementPolicy\":\"Parallel\",\"replicas\":0,\"selector\":"
+        "{\"matchLabels\":{\"app\":\"db\"}},\"serviceName\":\"db\",\"volumeClaimTemplates\":[{\"metadata\":"
+        "{\"labels\":{\"a\":\"b\"},\"name\":\"data\"},\"spec\":{\"accessModes\":[\"ReadWriteOnce\"],"
+        "\"resources\":{\"requests\":{\"storage\":\"1.5Gi\"}},\"storageClassName\":\"\"}}]}]");
+}
+
+static void what_means_the_same_is_the_same_bytes(void **state)
+{
+    (void)state;
+    CLEANUP_FREE char *one = NULL;
+    CLEANUP_FREE char *other = NULL;
+    assert_int_equal(declare(SET_HEAD POD_TEMPLATE
+                             "  serviceName: db\n  volumeClaimTemplates: [{metadata: {name: a},"
+                             " spec: {resources: {requests: {storage: 1Gi}}}}]",
+                             &one, NULL),
+                     0);
+    assert_int_equal(
+        declare("spec:\n  volumeClaimTemplates: [{spec: {resources: {requests: {storage: 1Gi}}}, "
+                "metadata: {name: a}}]\n  serviceName: db\n  template: {other: 1}\nmetadata: {name: db}",
+                &other, NULL),
+        0);
+    assert_string_equal(one, other);
+}
+
+static void what_is_missing_is_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *yaml, *says;
+    } table[] = {
+        {"spec: {volumeClaimTemplates: []}", "a StatefulSet has no metadata.name"},
+        {SET_HEAD "  replicas: 1", "StatefulSet db has no volumeClaimTemplates"},
+        {SET_HEAD "  volumeClaimTemplates: [{spec: {}}]", "volumeClaimTemplate 0 has no metadata.name"},
+        {SET_HEAD "  volumeClaimTemplates: [{metadata: {name: data}}]",
+         "volumeClaimTemplate data has no spec.resources.requests.storage"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        CLEANUP_FREE char *text = NULL;
+        CLEANUP_ERROR struct error *err = NULL;
+        assert_int_equal(declare(table[i].yaml, &text, &err), -ERROR_INVALID);
+        assert_non_null(strstr(error_text(err), table[i].says));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_says_what_is_judged_and_nothing_else),
+        cmocka_unit_test(what_means_the_same_is_the_same_bytes),
+        cmocka_unit_test(what_is_missing_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
