@@ -89,6 +89,8 @@ $(BUILD)/kubesim: $(call object,tools/kubesim/main.c) $(KUBESIM_LIBRARY) $(LIBRA
 	$(link)
 $(BUILD)/replay: $(call object,tests/replay/replay.c tests/replay/trace.c) $(LIBRARY)
 	$(link)
+$(BUILD)/quantity: $(call object,tests/volume/quantity.c tests/lib/quantity_table.c) $(LIBRARY)
+	$(link)
 $(BUILD)/sim: $(call object,$(wildcard tests/sim/*.c)) $(TEST_LIBRARY) $(KUBESIM_LIBRARY) $(LIBRARY)
 	$(link)
 $(BUILD)/story-sim: $(call object,tests/stories/sim.c) $(TEST_LIBRARY) $(KUBESIM_LIBRARY) $(LIBRARY)
@@ -152,6 +154,10 @@ planted: ## show that the simulation finds each planted bug, and how many runs t
 .PHONY: replay
 replay: $(BUILD)/replay ## run the completion rule over the traces of TRACES=DIR (default: those of a real kubelet)
 	@$(BUILD)/replay $(or $(TRACES),tests/replay/traces)
+
+.PHONY: quantity
+quantity: $(BUILD)/quantity ## hold our reading of sizes against TSV=FILE (default: what the reference implementation printed)
+	@$(BUILD)/quantity $(or $(TSV),tests/volume/quantity.tsv)
 
 .PHONY: lint
 lint: ## floors, seam, formatting, clang-tidy, cppcheck, shellcheck, and a planted breach for each

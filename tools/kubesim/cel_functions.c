@@ -273,7 +273,7 @@ static bool to_quantity(const struct cel_value *value, struct quantity *ret)
         *ret = value->quantity;
         return true;
     }
-    return value->type == CEL_STRING && quantity_parse(value->text, ret);
+    return value->type == CEL_STRING && quantity_from_text(value->text, ret);
 }
 
 static int f_quantity(struct cel_run *run, const struct cel_value *arguments, size_t count,

@@ -99,7 +99,8 @@ static void claim_validate_update(const cJSON *object, const cJSON *old, struct 
     struct quantity wanted;
     struct quantity before;
     struct quantity capacity;
-    bool readable = quantity_parse(request_of(object), &wanted) && quantity_parse(request_of(old), &before);
+    bool readable =
+        quantity_from_text(request_of(object), &wanted) && quantity_from_text(request_of(old), &before);
     bool changed = readable && quantity_compare(&wanted, &before) != 0;
     if (!same_but_request(object, old) || (changed && !bound))
         causes_add(causes, CAUSE_FORBIDDEN, "spec", NULL,
@@ -109,7 +110,7 @@ static void claim_validate_update(const cJSON *object, const cJSON *old, struct 
     const char *capacity_text = json_path_str(old, "status", "capacity", "storage", NULL);
     if (!changed || quantity_compare(&wanted, &before) > 0)
         return;
-    if (!quantity_parse(capacity_text ? capacity_text : "0", &capacity) ||
+    if (!quantity_from_text(capacity_text ? capacity_text : "0", &capacity) ||
         quantity_compare(&wanted, &capacity) <= 0)
         causes_add(causes, CAUSE_FORBIDDEN, storage_field, NULL,
                    "field can not be less than status.capacity");
@@ -124,7 +125,7 @@ static void claim_validate(struct call *call, const cJSON *object, const cJSON *
         causes_add(causes, CAUSE_REQUIRED, "spec.accessModes", NULL, "at least 1 access mode is required");
     if (!request)
         causes_add(causes, CAUSE_REQUIRED, "spec.resources[storage]", NULL, "%s", "");
-    else if (quantity_parse(request, &size) && quantity_sign(&size) <= 0)
+    else if (quantity_from_text(request, &size) && quantity_sign(&size) <= 0)
         causes_add_node(causes, CAUSE_INVALID, "spec.resources[storage]",
                         json_path(object, "spec", "resources", "requests", "storage", NULL),
                         "must be greater than zero");
@@ -137,8 +138,8 @@ static int claim_admit_late(struct call *call, const cJSON *object, const cJSON 
 {
     struct quantity wanted;
     struct quantity before;
-    if (!old || !quantity_parse(request_of(object), &wanted) || !quantity_parse(request_of(old), &before) ||
-        quantity_compare(&wanted, &before) <= 0)
+    if (!old || !quantity_from_text(request_of(object), &wanted) ||
+        !quantity_from_text(request_of(old), &before) || quantity_compare(&wanted, &before) <= 0)
         return 0;
     const char *name = class_name(object);
     const struct kind *classes = kind_find(call->sim, "storage.k8s.io", "storageclasses");
