@@ -187,22 +187,12 @@ void sheet_add_shown(struct buf *out, struct sheet *sheet, const struct sheet_co
     }
 }
 
-/* --- JSON and YAML ---------------------------------------------------------------------------------- */
-
-static void add_json(struct buf *out, struct sheet *sheet, enum sheet_type type,
-                     const struct sheet_cell *cell)
+/* What JSON, YAML and CSV write alike: all but texts and what is not set. */
+static void add_value(struct buf *out, struct sheet *sheet, enum sheet_type type,
+                      const struct sheet_cell *cell)
 {
-    if (!cell->is_set) {
-        buf_add_text(out, "null");
-        return;
-    }
     switch (type) {
     case SHEET_ID:
-        if (cell->text)
-            escape_json(out, cell->text);
-        else
-            add_number(out, cell->number);
-        break;
     case SHEET_NUMBER:
         add_number(out, cell->number);
         break;
@@ -223,12 +213,29 @@ static void add_json(struct buf *out, struct sheet *sheet, enum sheet_type type,
         buf_add_char(out, '"');
         break;
     case SHEET_TEXT:
-        escape_json(out, cell->text);
-        break;
     case SHEET_DETAIL:
-        escape_json_text(out, cell->text);
-        break;
+        UNREACHABLE();
     }
+}
+
+static bool is_text(enum sheet_type type, const struct sheet_cell *cell)
+{
+    return type == SHEET_TEXT || type == SHEET_DETAIL || (type == SHEET_ID && cell->text);
+}
+
+/* --- JSON and YAML ---------------------------------------------------------------------------------- */
+
+static void add_json(struct buf *out, struct sheet *sheet, enum sheet_type type,
+                     const struct sheet_cell *cell)
+{
+    if (!cell->is_set)
+        buf_add_text(out, "null");
+    else if (!is_text(type, cell))
+        add_value(out, sheet, type, cell);
+    else if (type == SHEET_DETAIL)
+        escape_json_text(out, cell->text);
+    else
+        escape_json(out, cell->text);
 }
 
 static void add_json_row(struct buf *out, struct sheet *sheet, const struct sheet_cell *cells)
@@ -271,48 +278,15 @@ static void add_yaml_row(struct buf *out, struct sheet *sheet, const struct shee
 
 /* --- CSV -------------------------------------------------------------------------------------------- */
 
-static void add_quoted(struct buf *out, void (*add)(struct buf *, struct sheet *, int64_t),
-                       struct sheet *sheet, int64_t number)
-{
-    buf_add_char(out, '"');
-    add(out, sheet, number);
-    buf_add_char(out, '"');
-}
-
 /* Null is nothing, an empty text is "". Numbers stay bare, so that a negative one is no formula. */
 static void add_csv(struct buf *out, struct sheet *sheet, enum sheet_type type, const struct sheet_cell *cell)
 {
     if (!cell->is_set)
         return;
-    switch (type) {
-    case SHEET_ID:
-        if (cell->text)
-            escape_csv(out, cell->text, sheet->look.csv_raw);
-        else
-            add_number(out, cell->number);
-        break;
-    case SHEET_NUMBER:
-        add_number(out, cell->number);
-        break;
-    case SHEET_DURATION:
-        add_seconds(out, cell->number);
-        break;
-    case SHEET_BOOL:
-        buf_add_text(out, cell->number ? "true" : "false");
-        break;
-    case SHEET_TIME:
-        add_quoted(out, add_time, sheet, cell->number);
-        break;
-    case SHEET_BYTES:
-        buf_add_char(out, '"');
-        add_hex(out, cell->bytes, cell->length);
-        buf_add_char(out, '"');
-        break;
-    case SHEET_TEXT:
-    case SHEET_DETAIL:
+    if (is_text(type, cell))
         escape_csv(out, cell->text, sheet->look.csv_raw);
-        break;
-    }
+    else
+        add_value(out, sheet, type, cell);
 }
 
 static void add_csv_header(struct buf *out, const struct sheet *sheet)
