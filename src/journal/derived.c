@@ -14,15 +14,35 @@ static void bind_text(sqlite3_stmt *statement, int parameter, const char *text)
     ENSURE(sqlite3_bind_text(statement, parameter, or_empty(text), -1, SQLITE_STATIC) == SQLITE_OK);
 }
 
+/* Three parameters, beginning with first: what the entry is about. */
+static void bind_object(sqlite3_stmt *statement, int first, const struct journal_entry *entry)
+{
+    bind_text(statement, first, entry->object);
+    bind_text(statement, first + 1, entry->namespace);
+    bind_text(statement, first + 2, entry->name);
+}
+
+/* One row, found by its id, takes a number. */
+static int set_number(struct store *store, enum store_statement set, int64_t id, int64_t number)
+{
+    sqlite3_bind_int64(store->statements[set], 1, id);
+    sqlite3_bind_int64(store->statements[set], 2, number);
+    return store_run(store, set, 1);
+}
+
+static int close_row(struct store *store, enum store_statement close, int64_t id)
+{
+    sqlite3_bind_int64(store->statements[close], 1, id);
+    return store_run(store, close, 1);
+}
+
 static int begin_operation(struct store *store, const struct batch_row *row)
 {
     sqlite3_stmt *statement = store->statements[STORE_OPERATION_BEGIN];
     const struct journal_entry *entry = &row->entry;
     sqlite3_bind_int64(statement, 1, entry->seq);
     bind_text(statement, 2, entry->action);
-    bind_text(statement, 3, entry->object);
-    bind_text(statement, 4, entry->namespace);
-    bind_text(statement, 5, entry->name);
+    bind_object(statement, 3, entry);
     bind_text(statement, 6, row->effect.come_from);
     bind_text(statement, 7, row->effect.go_to);
     sqlite3_bind_int64(statement, 8, entry->at_us);
@@ -43,9 +63,7 @@ static int open_step(struct store *store, const struct batch_row *row)
     sqlite3_stmt *statement = store->statements[STORE_STEP_OPEN];
     const struct journal_entry *entry = &row->entry;
     sqlite3_bind_int64(statement, 1, entry->seq);
-    bind_text(statement, 2, entry->object);
-    bind_text(statement, 3, entry->namespace);
-    bind_text(statement, 4, entry->name);
+    bind_object(statement, 2, entry);
     sqlite3_bind_int(statement, 5, str_equal(entry->action, JOURNAL_ACTION_BLOCK));
     sqlite3_bind_int64(statement, 6, entry->at_us);
     if (row->has_salt && !row->keep_body)
@@ -55,48 +73,16 @@ static int open_step(struct store *store, const struct batch_row *row)
     return store_run(store, STORE_STEP_OPEN, 1);
 }
 
-static int note_unknown(struct store *store, const struct journal_entry *entry)
-{
-    sqlite3_stmt *statement = store->statements[STORE_STEP_UNKNOWN];
-    sqlite3_bind_int64(statement, 1, entry->step);
-    sqlite3_bind_int64(statement, 2, entry->at_us);
-    return store_run(store, STORE_STEP_UNKNOWN, 1);
-}
-
-static int close_row(struct store *store, enum store_statement close, int64_t seq)
-{
-    sqlite3_bind_int64(store->statements[close], 1, seq);
-    return store_run(store, close, 1);
-}
-
 static int open_wait(struct store *store, const struct batch_row *row)
 {
     sqlite3_stmt *statement = store->statements[STORE_WAIT_OPEN];
     const struct journal_entry *entry = &row->entry;
     sqlite3_bind_int64(statement, 1, entry->seq);
     bind_text(statement, 2, entry->action);
-    bind_text(statement, 3, entry->object);
-    bind_text(statement, 4, entry->namespace);
-    bind_text(statement, 5, entry->name);
+    bind_object(statement, 3, entry);
     sqlite3_bind_int64(statement, 6, row->effect.budget_us);
     sqlite3_bind_int64(statement, 7, entry->mono_us);
     return store_run(store, STORE_WAIT_OPEN, 1);
-}
-
-static int hold_wait(struct store *store, const struct batch_row *row)
-{
-    sqlite3_stmt *statement = store->statements[STORE_WAIT_HOLD];
-    sqlite3_bind_int64(statement, 1, row->effect.wait);
-    sqlite3_bind_int64(statement, 2, row->effect.spent_us);
-    return store_run(store, STORE_WAIT_HOLD, 1);
-}
-
-static int go_wait(struct store *store, const struct batch_row *row)
-{
-    sqlite3_stmt *statement = store->statements[STORE_WAIT_GO];
-    sqlite3_bind_int64(statement, 1, row->effect.wait);
-    sqlite3_bind_int64(statement, 2, row->entry.mono_us);
-    return store_run(store, STORE_WAIT_GO, 1);
 }
 
 /* A new run: what was spent until the last row of the run before, and the gap between the runs on the wall
@@ -136,13 +122,13 @@ int store_apply_derived(struct store *store, const struct batch_row *row)
     case JOURNAL_ABSENT:
         return close_row(store, STORE_STEP_CLOSE, entry->step);
     case JOURNAL_UNKNOWN:
-        return note_unknown(store, entry);
+        return set_number(store, STORE_STEP_UNKNOWN, entry->step, entry->at_us);
     case JOURNAL_WAIT_BEGIN:
         return open_wait(store, row);
     case JOURNAL_WAIT_HOLD:
-        return hold_wait(store, row);
+        return set_number(store, STORE_WAIT_HOLD, row->effect.wait, row->effect.spent_us);
     case JOURNAL_WAIT_GO:
-        return go_wait(store, row);
+        return set_number(store, STORE_WAIT_GO, row->effect.wait, entry->mono_us);
     case JOURNAL_WAIT_END:
         return close_row(store, STORE_WAIT_CLOSE, row->effect.wait);
     case JOURNAL_PRUNED:
