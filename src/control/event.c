@@ -5,6 +5,7 @@
 #include "base/time_text.h"
 #include "base/utf8.h"
 #include "control/step.h"
+#include "kube/manifest.h"
 
 #include <uthash.h>
 
@@ -89,16 +90,10 @@ static cJSON *event_body(const struct event_recorder *recorder, const struct eve
     char first[TIME_TEXT_SIZE], last[TIME_TEXT_SIZE];
     time_format_seconds(event->first_wall_us, first);
     time_format_seconds(event->last_wall_us, last);
-    cJSON *body = json_new_object();
-    CLEANUP_FREE char *api_version = kube_resource_api_version(event->resource);
-    json_add_str(body, "apiVersion", "v1");
-    json_add_str(body, "kind", "Event");
-    cJSON *metadata = json_add_object(body, "metadata");
-    json_add_str(metadata, "name", event->event_name);
-    json_add_str(metadata, "namespace", event->namespace ? event->namespace : "default");
+    cJSON *body =
+        kube_manifest(KUBE_EVENT, event->namespace ? event->namespace : "default", event->event_name);
     cJSON *about = json_add_object(body, "involvedObject");
-    json_add_str(about, "apiVersion", api_version);
-    json_add_str(about, "kind", kube_resource_info(event->resource)->kind);
+    kube_add_type(about, event->resource);
     json_add_str(about, "name", event->name);
     if (event->namespace)
         json_add_str(about, "namespace", event->namespace);

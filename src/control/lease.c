@@ -4,6 +4,7 @@
 #include "base/time_text.h"
 #include "control/answer.h"
 #include "control/step.h"
+#include "kube/manifest.h"
 
 #define LEASE_US (30 * US_PER_S)
 #define RENEW_DEADLINE_US (15 * US_PER_S)
@@ -209,16 +210,13 @@ static cJSON *lease_body(const struct lease *lease, bool takes)
 {
     char now_text[TIME_TEXT_SIZE];
     time_format_micros(env_wall_us(lease->options.env), now_text);
-    cJSON *body = json_new_object();
-    cJSON *metadata = json_add_object(body, "metadata");
+    const struct lease_options *options = &lease->options;
+    cJSON *body =
+        lease->version ? json_new_object() : kube_manifest(KUBE_LEASE, options->namespace, options->name);
+    cJSON *metadata = json_ensure_object(body, "metadata");
     if (lease->version) {
         json_add_str(metadata, "uid", lease->uid ? lease->uid : "");
         json_add_str(metadata, "resourceVersion", lease->version);
-    } else {
-        json_add_str(body, "apiVersion", "coordination.k8s.io/v1");
-        json_add_str(body, "kind", "Lease");
-        json_add_str(metadata, "name", lease->options.name);
-        json_add_str(metadata, "namespace", lease->options.namespace);
     }
     if (!takes) {
         CLEANUP_FREE char *head = journal_head_text(lease->options.journal);

@@ -3,6 +3,7 @@
 
 #include "base/plant.h"
 #include "base/time_text.h"
+#include "kube/manifest.h"
 
 char *body_claim_name(const struct neoset_fact *set, const struct claim_template *template, int ordinal)
 {
@@ -16,26 +17,12 @@ char *body_pod_name(const struct neoset_fact *set, int ordinal)
 
 cJSON *body_owner_set(const struct neoset_fact *set, bool controller)
 {
-    cJSON *owner = json_new_object();
-    json_add_str(owner, "apiVersion", "apps.neo.io/v1alpha1");
-    json_add_str(owner, "kind", "NeoSet");
-    json_add_str(owner, "name", set->name);
-    json_add_str(owner, "uid", set->uid);
-    if (controller) {
-        json_add_bool(owner, "controller", true);
-        json_add_bool(owner, "blockOwnerDeletion", true);
-    }
-    return owner;
+    return kube_owner_reference(KUBE_NEOSET, set->name, set->uid, controller);
 }
 
 cJSON *body_owner_pod(const struct pod_fact *pod)
 {
-    cJSON *owner = json_new_object();
-    json_add_str(owner, "apiVersion", "v1");
-    json_add_str(owner, "kind", "Pod");
-    json_add_str(owner, "name", pod->name);
-    json_add_str(owner, "uid", pod->uid);
-    return owner;
+    return kube_owner_reference(KUBE_POD, pod->name, pod->uid, false);
 }
 
 cJSON *body_owners(cJSON *adopt, const char *release)
@@ -120,12 +107,8 @@ cJSON *body_pod(const struct neoset_fact *set, const char *template_text, const 
 {
     CLEANUP_JSON cJSON *template = parse_object(template_text);
     CLEANUP_FREE char *own_name = body_pod_name(set, ordinal);
-    cJSON *pod = json_new_object();
-    json_add_str(pod, "apiVersion", "v1");
-    json_add_str(pod, "kind", "Pod");
-    cJSON *metadata = json_add_object(pod, "metadata");
-    json_add_str(metadata, "name", name ? name : own_name);
-    json_add_str(metadata, "namespace", set->namespace);
+    cJSON *pod = kube_manifest(KUBE_POD, set->namespace, name ? name : own_name);
+    cJSON *metadata = json_get(pod, "metadata");
     static const char *const maps[] = {"labels", "annotations", "finalizers"};
     for (size_t i = 0; i < ARRAY_SIZE(maps); i++) {
         const cJSON *value = json_path(template, "metadata", maps[i], NULL);
@@ -182,12 +165,8 @@ cJSON *body_prefetch(const struct neoset_fact *set, const char *template_text, c
 {
     CLEANUP_JSON cJSON *template = parse_object(template_text);
     const cJSON *template_spec = json_get(template, "spec");
-    cJSON *pod = json_new_object();
-    json_add_str(pod, "apiVersion", "v1");
-    json_add_str(pod, "kind", "Pod");
-    cJSON *metadata = json_add_object(pod, "metadata");
-    json_add_str(metadata, "name", name);
-    json_add_str(metadata, "namespace", set->namespace);
+    cJSON *pod = kube_manifest(KUBE_POD, set->namespace, name);
+    cJSON *metadata = json_get(pod, "metadata");
     json_add_str(json_add_object(metadata, "labels"), NEOSET_PREFETCH_LABEL, set->name);
     json_append_item(json_add_array(metadata, "ownerReferences"), body_owner_set(set, true));
     cJSON *spec = json_add_object(pod, "spec");
@@ -220,12 +199,8 @@ cJSON *body_claim(const struct neoset_fact *set, const struct claim_template *te
 {
     CLEANUP_JSON cJSON *tree = parse_object(template->text);
     CLEANUP_FREE char *name = body_claim_name(set, template, ordinal);
-    cJSON *claim = json_new_object();
-    json_add_str(claim, "apiVersion", "v1");
-    json_add_str(claim, "kind", "PersistentVolumeClaim");
-    cJSON *metadata = json_add_object(claim, "metadata");
-    json_add_str(metadata, "name", name);
-    json_add_str(metadata, "namespace", set->namespace);
+    cJSON *claim = kube_manifest(KUBE_CLAIM, set->namespace, name);
+    cJSON *metadata = json_get(claim, "metadata");
     const cJSON *annotations = json_path(tree, "metadata", "annotations", NULL);
     if (cJSON_IsObject(annotations))
         json_add_item(metadata, "annotations", json_copy(annotations));

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/time_text.h"
+#include "kube/manifest.h"
 #include "kube/object.h"
 #include "neoset/defaults.h"
 #include "neoset/fact.h"
@@ -257,12 +258,9 @@ static cJSON *spec_of(const cJSON *statefulset)
 
 cJSON *migration_neoset(const cJSON *statefulset)
 {
-    cJSON *neoset = json_new_object();
-    json_add_str(neoset, "apiVersion", "apps.neo.io/v1alpha1");
-    json_add_str(neoset, "kind", "NeoSet");
-    cJSON *metadata = json_add_object(neoset, "metadata");
-    json_add_str(metadata, "name", kube_object_name(statefulset));
-    json_add_str(metadata, "namespace", kube_object_namespace(statefulset));
+    cJSON *neoset =
+        kube_manifest(KUBE_NEOSET, kube_object_namespace(statefulset), kube_object_name(statefulset));
+    cJSON *metadata = json_get(neoset, "metadata");
     cJSON *labels = json_new_object();
     const cJSON *label = NULL;
     cJSON_ArrayForEach (label, json_path(statefulset, "metadata", "labels", NULL))
@@ -371,23 +369,16 @@ char *migration_kept_name(const cJSON *statefulset)
 
 cJSON *migration_kept(const cJSON *statefulset, const cJSON *neoset)
 {
-    cJSON *kept = json_new_object();
-    json_add_str(kept, "apiVersion", "apps/v1");
-    json_add_str(kept, "kind", "ControllerRevision");
-    cJSON *metadata = json_add_object(kept, "metadata");
     CLEANUP_FREE char *name = migration_kept_name(statefulset);
-    json_add_str(metadata, "name", name);
-    json_add_str(metadata, "namespace", kube_object_namespace(statefulset));
+    cJSON *kept = kube_manifest(KUBE_REVISION, kube_object_namespace(statefulset), name);
+    cJSON *metadata = json_get(kept, "metadata");
     json_add_str(json_add_object(metadata, "labels"), MIGRATION_KEPT_LABEL, kube_object_uid(statefulset));
     json_add_str(json_add_object(metadata, "annotations"), MIGRATION_ADOPTED_BY,
                  kube_object_name(statefulset));
     if (neoset) {
         /* No controller's: it only goes with the NeoSet when that is deleted with all it has. */
-        cJSON *owner = json_new_object();
-        json_add_str(owner, "apiVersion", "apps.neo.io/v1alpha1");
-        json_add_str(owner, "kind", "NeoSet");
-        json_add_str(owner, "name", kube_object_name(neoset));
-        json_add_str(owner, "uid", kube_object_uid(neoset));
+        cJSON *owner =
+            kube_owner_reference(KUBE_NEOSET, kube_object_name(neoset), kube_object_uid(neoset), false);
         json_append_item(json_add_array(metadata, "ownerReferences"), owner);
     }
     json_add_item(kept, "data", revision_data(statefulset));

@@ -3,6 +3,8 @@
 
 #include "base/buf.h"
 #include "base/sha256.h"
+#include "kube/manifest.h"
+#include "neoset/body.h"
 
 enum { TEXT_MAX = 64 << 20 };
 
@@ -52,24 +54,13 @@ cJSON *revision_object(const struct neoset_fact *set, const char *name, int64_t 
 cJSON *revision_object_of(const struct neoset_fact *set, const char *template_text, const char *name,
                           int64_t number)
 {
-    cJSON *object = json_new_object();
-    json_add_str(object, "apiVersion", "apps/v1");
-    json_add_str(object, "kind", "ControllerRevision");
-    cJSON *metadata = json_add_object(object, "metadata");
-    json_add_str(metadata, "name", name);
-    json_add_str(metadata, "namespace", set->namespace);
+    cJSON *object = kube_manifest(KUBE_REVISION, set->namespace, name);
+    cJSON *metadata = json_get(object, "metadata");
     CLEANUP_JSON cJSON *template = NULL;
     ENSURE(json_parse(template_text, strlen(template_text), &template, NULL) == 0);
     const cJSON *labels = json_path(template, "metadata", "labels", NULL);
     json_add_item(metadata, "labels", cJSON_IsObject(labels) ? json_copy(labels) : json_new_object());
-    cJSON *owner = json_new_object();
-    json_add_str(owner, "apiVersion", "apps.neo.io/v1alpha1");
-    json_add_str(owner, "kind", "NeoSet");
-    json_add_str(owner, "name", set->name);
-    json_add_str(owner, "uid", set->uid);
-    json_add_bool(owner, "controller", true);
-    json_add_bool(owner, "blockOwnerDeletion", true);
-    json_append_item(json_add_array(metadata, "ownerReferences"), owner);
+    json_append_item(json_add_array(metadata, "ownerReferences"), body_owner_set(set, true));
     json_set_str(template, "$patch", "replace");
     CLEANUP_JSON cJSON *data = json_new_object();
     json_add_item(json_add_object(data, "spec"), "template", STEAL(template));

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "kube/manifest.h"
 #include "kube/object.h"
 
 #include <setjmp.h>
@@ -178,6 +179,32 @@ static void an_object_is_named_for_people(void **state)
     assert_string_equal(outside, "CustomResourceDefinition/neosets.apps.neo.io");
 }
 
+static void a_manifest_names_its_kind_and_itself(void **state)
+{
+    (void)state;
+    CLEANUP_JSON cJSON *inside = kube_manifest(KUBE_LEASE, "db", "leader");
+    CLEANUP_FREE char *text = json_print(inside);
+    assert_string_equal(text, "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\","
+                              "\"metadata\":{\"name\":\"leader\",\"namespace\":\"db\"}}");
+    CLEANUP_JSON cJSON *outside = kube_manifest(KUBE_DEFINITION, NULL, "neosets.apps.neo.io");
+    assert_string_equal(kube_object_name(outside), "neosets.apps.neo.io");
+    assert_null(kube_object_namespace(outside));
+}
+
+static void an_owner_looks_after_what_it_has_or_only_holds_it(void **state)
+{
+    (void)state;
+    CLEANUP_JSON cJSON *holder = kube_owner_reference(KUBE_POD, "mysql-0", "u1", false);
+    CLEANUP_JSON cJSON *controller = kube_owner_reference(KUBE_NEOSET, "mysql", "u2", true);
+    CLEANUP_FREE char *holds = json_print(holder);
+    CLEANUP_FREE char *looks_after = json_print(controller);
+    assert_string_equal(holds,
+                        "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"name\":\"mysql-0\",\"uid\":\"u1\"}");
+    assert_string_equal(looks_after,
+                        "{\"apiVersion\":\"apps.neo.io/v1alpha1\",\"kind\":\"NeoSet\",\"name\":\"mysql\","
+                        "\"uid\":\"u2\",\"controller\":true,\"blockOwnerDeletion\":true}");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +216,8 @@ int main(void)
         cmocka_unit_test(bytes_that_a_server_keeps_do_not_blind_a_watch),
         cmocka_unit_test(what_is_nested_too_deeply_is_left_out),
         cmocka_unit_test(an_object_is_named_for_people),
+        cmocka_unit_test(a_manifest_names_its_kind_and_itself),
+        cmocka_unit_test(an_owner_looks_after_what_it_has_or_only_holds_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
