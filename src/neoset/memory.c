@@ -2,10 +2,9 @@
 #include "neoset/memory.h"
 
 #include "base/time_text.h"
+#include "neoset/bounded_list.h"
 #include "neoset/completion.h"
 #include "neoset/prefetch.h"
-
-#include <utlist.h>
 
 #define PROBE_FIRST_US (5 * US_PER_S)
 #define PROBE_MOST_US (300 * US_PER_S)
@@ -291,17 +290,10 @@ void neoset_observe_prefetch(struct neoset_memory *memory, const struct pod_fact
 {
     struct prefetch_observation *seen = find_prefetch(memory, pod->name);
     if (!seen) {
-        if (memory->prefetch_count == PREFETCHES_MAX) {
-            struct prefetch_observation *oldest = memory->prefetches;
-            LL_DELETE(memory->prefetches, oldest);
-            memory->prefetch_count--;
-            free_prefetch(oldest);
-        }
         seen = xcalloc(1, sizeof(*seen));
         seen->name = xstrdup(pod->name);
         seen->found_boot_us = NEOSET_NEVER;
-        LL_APPEND(memory->prefetches, seen);
-        memory->prefetch_count++;
+        BOUNDED_LIST_APPEND(memory->prefetches, memory->prefetch_count, PREFETCHES_MAX, seen, free_prefetch);
     }
     if (prefetch_judge(pod) == PREFETCH_FOUND)
         seen->found_boot_us = boot_us;
@@ -353,16 +345,9 @@ static void note_repair(struct neoset_memory *memory, int ordinal, int64_t boot_
 {
     struct repair *repair = find_repair(memory, ordinal);
     if (!repair) {
-        if (memory->repair_count == REPAIRS_MAX) {
-            struct repair *oldest = memory->repairs;
-            LL_DELETE(memory->repairs, oldest);
-            free(oldest);
-            memory->repair_count--;
-        }
         repair = xcalloc(1, sizeof(*repair));
         repair->ordinal = ordinal;
-        LL_APPEND(memory->repairs, repair);
-        memory->repair_count++;
+        BOUNDED_LIST_APPEND(memory->repairs, memory->repair_count, REPAIRS_MAX, repair, free);
     }
     if (repair->count > 0 && boot_us - repair->last_boot_us > REPAIR_FORGET_US)
         repair->count = 0;
@@ -439,17 +424,10 @@ void neoset_note_lookup(struct neoset_memory *memory, const char *revision, enum
 {
     struct lookup *lookup = find_lookup(memory, revision);
     if (!lookup) {
-        if (memory->lookup_count == LOOKUPS_MAX) {
-            struct lookup *oldest = memory->lookups;
-            LL_DELETE(memory->lookups, oldest);
-            free_lookup(oldest);
-            memory->lookup_count--;
-        }
         lookup = xcalloc(1, sizeof(*lookup));
         lookup->revision = xstrdup(revision);
         lookup->state = LOOKUP_UNKNOWN;
-        LL_APPEND(memory->lookups, lookup);
-        memory->lookup_count++;
+        BOUNDED_LIST_APPEND(memory->lookups, memory->lookup_count, LOOKUPS_MAX, lookup, free_lookup);
     }
     if (lookup->state != state)
         lookup->since_boot_us = boot_us;

@@ -2,9 +2,8 @@
 #include "neoset/refusals.h"
 
 #include "base/time_text.h"
+#include "neoset/bounded_list.h"
 #include "neoset/fact.h"
-
-#include <utlist.h>
 
 #define REFUSED_FIRST_US (5 * US_PER_S)
 #define REFUSED_MOST_US (300 * US_PER_S)
@@ -99,14 +98,11 @@ static void drop(struct refusals *refusals, struct refusal *refusal)
 
 static struct refusal *add(struct refusals *refusals, const struct step_outcome *outcome)
 {
-    if (refusals->refusal_count == REFUSALS_MAX)
-        drop(refusals, refusals->refusals);
     struct refusal *refusal = xcalloc(1, sizeof(*refusal));
     refusal->name = xstrdup(outcome->target.name);
     refusal->resource = outcome->target.resource;
     refusal->kind = outcome->step_kind;
-    LL_APPEND(refusals->refusals, refusal);
-    refusals->refusal_count++;
+    BOUNDED_LIST_APPEND(refusals->refusals, refusals->refusal_count, REFUSALS_MAX, refusal, free_refusal);
     return refusal;
 }
 
@@ -149,17 +145,10 @@ static struct write_history *need_history(struct refusals *refusals, const struc
     struct written *written = find_written(refusals, target->resource, target->name);
     if (written)
         return &written->history;
-    if (refusals->written_count == WRITTEN_MAX) {
-        struct written *oldest = refusals->written;
-        LL_DELETE(refusals->written, oldest);
-        free_written(oldest);
-        refusals->written_count--;
-    }
     written = xcalloc(1, sizeof(*written));
     written->name = xstrdup(target->name);
     written->resource = target->resource;
-    LL_APPEND(refusals->written, written);
-    refusals->written_count++;
+    BOUNDED_LIST_APPEND(refusals->written, refusals->written_count, WRITTEN_MAX, written, free_written);
     return &written->history;
 }
 
