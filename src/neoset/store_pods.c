@@ -69,6 +69,17 @@ static void note_gone(struct set_group *group, const char *uid)
     group->next_gone = (group->next_gone + 1) % GONE_UIDS;
 }
 
+/* Whether object is to be taken: it is no older than what slot (NULL: none yet) has of it, and was not seen
+ * to be gone. Either way the slot was seen by the list mark (0: by none). */
+static bool brings_news(const struct set_group *group, struct pod_slot *slot, const cJSON *object,
+                        uint32_t mark)
+{
+    if (slot && mark)
+        slot->mark = mark;
+    bool is_older = slot && store_is_older(kube_object_version(object), slot->fact->version);
+    return !is_older && !is_known_gone(group, kube_object_uid(object));
+}
+
 /* --- pods that fetch images --------------------------------------------------------------------------- */
 
 /* The group that such a pod's name belongs to; NULL: it is not such a name, or there is no group. */
@@ -118,10 +129,7 @@ static void take_prefetch(struct store *store, const cJSON *object, uint32_t mar
     }
     struct set_group *group = store_need_group(store, kube_object_namespace(object), set_name);
     struct pod_slot *slot = prefetch_slot(group, name);
-    if (slot && mark)
-        slot->mark = mark;
-    if ((slot && store_is_older(kube_object_version(object), slot->fact->version)) ||
-        is_known_gone(group, kube_object_uid(object)))
+    if (!brings_news(group, slot, object, mark))
         return;
     struct pod_fact *fact = pod_fact_make(store->pool, object);
     ENSURE(fact != NULL);
@@ -165,10 +173,7 @@ void store_take_pod(struct store *store, const cJSON *object, uint32_t mark, int
         return;
     struct set_group *group = group_of_pod(store, kube_object_namespace(object), name, true, &ordinal);
     struct pod_slot *slot = pod_slot(group, ordinal);
-    if (slot && mark)
-        slot->mark = mark;
-    if ((slot && store_is_older(kube_object_version(object), slot->fact->version)) ||
-        is_known_gone(group, kube_object_uid(object)))
+    if (!brings_news(group, slot, object, mark))
         return;
     struct pod_fact *fact = pod_fact_make(store->pool, object);
     ENSURE(fact && fact->ordinal == ordinal);
