@@ -41,6 +41,8 @@ struct scene {
     bool leads;
     bool refuse; /* the network refuses connections */
     bool recovered;
+    char key[128];   /* of the step that scene_send() sent last */
+    char sent[1024]; /* and its body */
 };
 
 /* --- the server ----------------------------------------------------------------------------------------- */
@@ -93,27 +95,6 @@ static inline void scene_expect_none_for(struct scene *scene, int64_t duration_u
         fail_msg("%s %s came", scene->calls[scene->taken]->method, scene->calls[scene->taken]->path);
 }
 
-static inline void scene_answer(struct scene *scene, struct env_sim_call *call, int status, const char *body)
-{
-    env_sim_http_answer(call, status, NULL, 0, body, strlen(body));
-    scene_settle(scene);
-}
-
-static inline void scene_cut(struct scene *scene, struct env_sim_call *call)
-{
-    env_sim_http_cut(call);
-    scene_settle(scene);
-}
-
-/* The status line and these bytes come, then the connection dies. */
-static inline void scene_cut_after(struct scene *scene, struct env_sim_call *call, int status,
-                                   const char *bytes)
-{
-    env_sim_http_begin(call, status, NULL, 0);
-    env_sim_http_data(call, bytes, strlen(bytes));
-    scene_cut(scene, call);
-}
-
 /* What an API server answers to a write of this object, and to a finished delete. */
 #define OBJECT(kind, namespace, name, uid)                                                                   \
     "{\"kind\":\"" kind "\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"" name                            \
@@ -132,6 +113,39 @@ static inline void scene_cut_after(struct scene *scene, struct env_sim_call *cal
     "\"details\":{\"causes\":[{\"reason\":\"FieldValueInvalid\",\"message\":\"field is "                     \
     "immutable\",\"field\":"                                                                                 \
     "\"metadata.uid\"}]},\"code\":422}"
+
+static inline void scene_answer(struct scene *scene, struct env_sim_call *call, int status, const char *body)
+{
+    env_sim_http_answer(call, status, NULL, 0, body, strlen(body));
+    scene_settle(scene);
+}
+
+/* The next request reads, and this is there. */
+static inline void scene_show(struct scene *scene, const char *body)
+{
+    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, body);
+}
+
+/* The next request reads, and nothing is there. */
+static inline void scene_show_none(struct scene *scene)
+{
+    scene_answer(scene, scene_expect(scene, "GET", NULL), 404, NOT_FOUND);
+}
+
+static inline void scene_cut(struct scene *scene, struct env_sim_call *call)
+{
+    env_sim_http_cut(call);
+    scene_settle(scene);
+}
+
+/* The status line and these bytes come, then the connection dies. */
+static inline void scene_cut_after(struct scene *scene, struct env_sim_call *call, int status,
+                                   const char *bytes)
+{
+    env_sim_http_begin(call, status, NULL, 0);
+    env_sim_http_data(call, bytes, strlen(bytes));
+    scene_cut(scene, call);
+}
 
 /* A pod as the server shows it; key NULL: without our annotation. Static storage. */
 static inline const char *pod_text(const char *uid, const char *version, const char *key)
@@ -379,14 +393,29 @@ static inline int64_t scene_slow_disk(void *context)
     return 2 * US_PER_S;
 }
 
-/* Leaves an update of mysql-4 in doubt and open; the bytes of its first attempt are copied. */
-static inline void scene_leave_open(struct scene *scene, char *bytes, size_t size)
+/* Submits the request, which arrives; scene->key and scene->sent are its. */
+static inline struct env_sim_call *scene_send(struct scene *scene, struct step_request *request)
 {
-    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
-    struct env_sim_call *call = scene_expect(scene, "PATCH", NULL);
-    snprintf(bytes, size, "%.*s", (int)call->body_length, call->body);
-    scene_cut(scene, call);
-    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u1", "10", NULL));
+    const char *method = step_kind_info(request->kind)->method;
+    assert_int_equal(scene_submit(scene, request), 0);
+    struct env_sim_call *call = scene_expect(scene, method, NULL);
+    snprintf(scene->key, sizeof(scene->key), "%s", key_of_call(call));
+    snprintf(scene->sent, sizeof(scene->sent), "%.*s", (int)call->body_length, call->body);
+    return call;
+}
+
+/* It brings the bytes that scene_send() sent. */
+static inline void assert_sent_again(const struct scene *scene, const struct env_sim_call *call)
+{
+    assert_int_equal(call->body_length, strlen(scene->sent));
+    assert_memory_equal(call->body, scene->sent, call->body_length);
+}
+
+/* Leaves an update of mysql-4 in doubt and open. */
+static inline void scene_leave_open(struct scene *scene)
+{
+    scene_cut(scene, scene_send(scene, scene_patch("mysql-4", "b")));
+    scene_show(scene, pod_text("u1", "10", NULL));
     assert_int_equal(scene->woken, 1);
 }
 

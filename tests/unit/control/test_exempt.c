@@ -83,10 +83,15 @@ static struct env_sim_call *next(struct scene *scene)
     return scene->calls[scene->taken++];
 }
 
+static void answer_with(struct scene *scene, struct env_sim_call *call, int status, const char *text)
+{
+    env_sim_http_answer(call, status, NULL, 0, text, strlen(text));
+    env_sim_run_for(scene->env, 0);
+}
+
 static void answer(struct scene *scene, struct env_sim_call *call, int status)
 {
-    env_sim_http_answer(call, status, NULL, 0, "{}", 2);
-    env_sim_run_for(scene->env, 0);
+    answer_with(scene, call, status, "{}");
 }
 
 static void answered(void *context, const struct kube_answer *kube_answer)
@@ -97,6 +102,14 @@ static void answered(void *context, const struct kube_answer *kube_answer)
     scene->last_outcome = kube_answer->outcome;
 }
 
+/* What it brings; the caller's. */
+static cJSON *body_of(const struct env_sim_call *call)
+{
+    cJSON *body = NULL;
+    assert_int_equal(json_parse(call->body, call->body_length, &body, NULL), 0);
+    return body;
+}
+
 static cJSON *parse(const char *text)
 {
     cJSON *tree = NULL;
@@ -104,12 +117,10 @@ static cJSON *parse(const char *text)
     return tree;
 }
 
-/* --- the table ------------------------------------------------------------------------------------------ */
-
-static void a_status_that_describes_goes_out_under_an_exempt_id(void **state)
+/* A status of db/mysql. */
+static void write_status(struct scene *scene, const char *text, kube_done *done)
 {
-    struct scene *scene = *state;
-    CLEANUP_JSON cJSON *body = parse("{\"status\":{\"phase\":\"Canary\",\"readyReplicas\":3}}");
+    CLEANUP_JSON cJSON *body = parse(text);
     exempt_write(scene->exempt,
                  &(struct exempt_request){.kind = EXEMPT_STATUS,
                                           .method = "PATCH",
@@ -120,7 +131,30 @@ static void a_status_that_describes_goes_out_under_an_exempt_id(void **state)
                                           .content_type = KUBE_MERGE,
                                           .body = body,
                                           .timeout_us = US_PER_S},
+                 done, scene);
+}
+
+/* A pod of it, in a dry run. */
+static void try_pod(struct scene *scene)
+{
+    CLEANUP_JSON cJSON *body = parse("{\"metadata\":{\"name\":\"mysql-0\"}}");
+    exempt_write(scene->exempt,
+                 &(struct exempt_request){.kind = EXEMPT_DRY_RUN,
+                                          .method = "POST",
+                                          .resource = KUBE_POD,
+                                          .namespace = "db",
+                                          .content_type = KUBE_JSON,
+                                          .body = body,
+                                          .timeout_us = US_PER_S},
                  answered, scene);
+}
+
+/* --- the table ------------------------------------------------------------------------------------------ */
+
+static void a_status_that_describes_goes_out_under_an_exempt_id(void **state)
+{
+    struct scene *scene = *state;
+    write_status(scene, "{\"status\":{\"phase\":\"Canary\",\"readyReplicas\":3}}", answered);
     struct env_sim_call *call = next(scene);
     assert_string_equal(call->method, "PATCH");
     assert_non_null(strstr(call->path, "/neosets/mysql/status?timeout=10s&fieldManager=neoset"));
@@ -134,20 +168,9 @@ static void a_status_that_describes_goes_out_under_an_exempt_id(void **state)
 static void ids_do_not_repeat(void **state)
 {
     struct scene *scene = *state;
-    CLEANUP_JSON cJSON *body = parse("{\"status\":{\"phase\":\"Canary\"}}");
     char before[128] = "";
     for (int i = 0; i < 3; i++) {
-        exempt_write(scene->exempt,
-                     &(struct exempt_request){.kind = EXEMPT_STATUS,
-                                              .method = "PATCH",
-                                              .resource = KUBE_NEOSET,
-                                              .namespace = "db",
-                                              .name = "mysql",
-                                              .subresource = "status",
-                                              .content_type = KUBE_MERGE,
-                                              .body = body,
-                                              .timeout_us = US_PER_S},
-                     NULL, NULL);
+        write_status(scene, "{\"status\":{\"phase\":\"Canary\"}}", NULL);
         struct env_sim_call *call = next(scene);
         assert_string_not_equal(env_sim_http_header(call, "Audit-ID"), before);
         snprintf(before, sizeof(before), "%s", env_sim_http_header(call, "Audit-ID"));
@@ -158,16 +181,7 @@ static void ids_do_not_repeat(void **state)
 static void a_dry_run_says_so_in_the_query(void **state)
 {
     struct scene *scene = *state;
-    CLEANUP_JSON cJSON *body = parse("{\"metadata\":{\"name\":\"mysql-0\"}}");
-    exempt_write(scene->exempt,
-                 &(struct exempt_request){.kind = EXEMPT_DRY_RUN,
-                                          .method = "POST",
-                                          .resource = KUBE_POD,
-                                          .namespace = "db",
-                                          .content_type = KUBE_JSON,
-                                          .body = body,
-                                          .timeout_us = US_PER_S},
-                 answered, scene);
+    try_pod(scene);
     struct env_sim_call *call = next(scene);
     assert_non_null(strstr(call->path, "dryRun=All"));
     answer(scene, call, 201);
@@ -200,8 +214,7 @@ static void a_dry_delete_says_so_in_its_body_and_nothing_in_the_query(void **sta
         struct env_sim_call *call = next(scene);
         assert_string_equal(call->method, "DELETE");
         assert_true(str_ends_with(call->path, "/statefulsets/mysql?timeout=10s"));
-        env_sim_http_answer(call, 200, NULL, 0, cases[i].text, strlen(cases[i].text));
-        env_sim_run_for(scene->env, 0);
+        answer_with(scene, call, 200, cases[i].text);
         assert_int_equal(scene->last_outcome, cases[i].outcome);
     }
 }
@@ -221,19 +234,9 @@ static void a_yes_that_is_not_the_servers_is_no_answer(void **state)
         {"{\"kind\":\"Pod\",\"metadata\":{\"name\":\"mysql-1\",\"namespace\":\"db\"}}", KUBE_NO_ANSWER},
         {"{\"kind\":\"Status\",\"status\":\"Success\"}", KUBE_NO_ANSWER},
     };
-    CLEANUP_JSON cJSON *body = parse("{\"metadata\":{\"name\":\"mysql-0\"}}");
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        exempt_write(scene->exempt,
-                     &(struct exempt_request){.kind = EXEMPT_DRY_RUN,
-                                              .method = "POST",
-                                              .resource = KUBE_POD,
-                                              .namespace = "db",
-                                              .content_type = KUBE_JSON,
-                                              .body = body,
-                                              .timeout_us = US_PER_S},
-                     answered, scene);
-        env_sim_http_answer(next(scene), 201, NULL, 0, cases[i].text, strlen(cases[i].text));
-        env_sim_run_for(scene->env, 0);
+        try_pod(scene);
+        answer_with(scene, next(scene), 201, cases[i].text);
         assert_int_equal(scene->answered, i + 1);
         if (scene->last_outcome != cases[i].outcome)
             fail_msg("%s: outcome %d", cases[i].text, scene->last_outcome);
@@ -263,18 +266,7 @@ static void who_does_not_lead_describes_nothing(void **state)
 {
     struct scene *scene = *state;
     scene->leads = false;
-    CLEANUP_JSON cJSON *body = parse("{\"status\":{\"phase\":\"Canary\"}}");
-    exempt_write(scene->exempt,
-                 &(struct exempt_request){.kind = EXEMPT_STATUS,
-                                          .method = "PATCH",
-                                          .resource = KUBE_NEOSET,
-                                          .namespace = "db",
-                                          .name = "mysql",
-                                          .subresource = "status",
-                                          .content_type = KUBE_MERGE,
-                                          .body = body,
-                                          .timeout_us = US_PER_S},
-                 answered, scene);
+    write_status(scene, "{\"status\":{\"phase\":\"Canary\"}}", answered);
     env_sim_run_for(scene->env, US_PER_S);
     assert_int_equal(scene->arrived, 0);
     assert_int_equal(scene->answered, 1);
@@ -292,8 +284,7 @@ static void an_event_is_made_once_and_then_counted(void **state)
     struct env_sim_call *call = next(scene);
     assert_string_equal(call->method, "POST");
     assert_non_null(strstr(call->path, "/api/v1/namespaces/db/events?"));
-    CLEANUP_JSON cJSON *body = NULL;
-    assert_int_equal(json_parse(call->body, call->body_length, &body, NULL), 0);
+    CLEANUP_JSON cJSON *body = body_of(call);
     assert_string_equal(json_str(body, "type"), "Warning");
     assert_string_equal(json_str(body, "reason"), "Stalled");
     assert_string_equal(json_path_str(body, "involvedObject", "kind", NULL), "NeoSet");
@@ -307,8 +298,7 @@ static void an_event_is_made_once_and_then_counted(void **state)
     env_sim_run_for(scene->env, 2 * US_PER_S);
     call = next(scene);
     assert_string_equal(call->method, "PATCH");
-    CLEANUP_JSON cJSON *patch = NULL;
-    assert_int_equal(json_parse(call->body, call->body_length, &patch, NULL), 0);
+    CLEANUP_JSON cJSON *patch = body_of(call);
     assert_int_equal(json_int64_or(patch, "count", 0), 101);
     answer(scene, call, 200);
     env_sim_run_for(scene->env, 60 * US_PER_S);
@@ -371,8 +361,7 @@ static void a_long_note_is_cut_between_characters(void **state)
         buf_add_text(&note, "\xe2\x82\xac");
     event_record(scene->recorder, &mysql, false, "Updating", buf_text(&note));
     struct env_sim_call *call = next(scene);
-    CLEANUP_JSON cJSON *body = NULL;
-    assert_int_equal(json_parse(call->body, call->body_length, &body, NULL), 0);
+    CLEANUP_JSON cJSON *body = body_of(call);
     assert_int_equal(strlen(json_str(body, "message")), 999);
     answer(scene, call, 201);
 }

@@ -109,20 +109,17 @@ static void each_answer_means_what_rule_3_says(void **state)
 static void a_cut_body_is_applied_all_the_same(void **state)
 {
     struct scene *scene = *state;
-    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
-    scene_cut_after(scene, scene_expect(scene, "PATCH", NULL), 200, "{\"kind\":\"Po");
+    scene_cut_after(scene, scene_send(scene, scene_patch("mysql-4", "b")), 200, "{\"kind\":\"Po");
     assert_told(scene, 0, JOURNAL_APPLIED);
     assert_false(scene->told[0].has_object);
-    assert_int_equal(scene_submit(scene, scene_delete("mysql-5")), 0);
-    scene_cut_after(scene, scene_expect(scene, "DELETE", NULL), 200, "");
+    scene_cut_after(scene, scene_send(scene, scene_delete("mysql-5")), 200, "");
     assert_told(scene, 1, JOURNAL_APPLIED);
 }
 
 static void a_cut_page_of_a_proxy_settles_nothing(void **state)
 {
     struct scene *scene = *state;
-    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
-    scene_cut_after(scene, scene_expect(scene, "PATCH", NULL), 200, "<html>Please l");
+    scene_cut_after(scene, scene_send(scene, scene_patch("mysql-4", "b")), 200, "<html>Please l");
     assert_told(scene, 0, JOURNAL_UNKNOWN);
     (void)scene_expect(scene, "GET", NULL);
 }
@@ -130,22 +127,19 @@ static void a_cut_page_of_a_proxy_settles_nothing(void **state)
 static void a_yes_that_is_not_the_servers_is_resolved_by_reading(void **state)
 {
     struct scene *scene = *state;
-    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
-    struct env_sim_call *call = scene_expect(scene, "PATCH", NULL);
-    char key[128];
-    snprintf(key, sizeof(key), "%s", key_of_call(call));
+    struct env_sim_call *call = scene_send(scene, scene_patch("mysql-4", "b"));
     scene_answer(scene, call, 200, "{}");
     assert_told(scene, 0, JOURNAL_UNKNOWN);
     /* What is read may come from the same place: neither a page nor another object says anything. */
-    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, "<html>Please log in</html>");
-    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, "{}");
-    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, OBJECT("Pod", "db", "mysql-5", "u9"));
-    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, SUCCESS("mysql-4", "u1"));
+    scene_show(scene, "<html>Please log in</html>");
+    scene_show(scene, "{}");
+    scene_show(scene, OBJECT("Pod", "db", "mysql-5", "u9"));
+    scene_show(scene, SUCCESS("mysql-4", "u1"));
     assert_int_equal(scene->told_count, 1);
-    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u1", "10", NULL));
+    scene_show(scene, pod_text("u1", "10", NULL));
     assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
     call = scene_expect(scene, "PATCH", NULL);
-    scene_answer(scene, call, 200, pod_text("u1", "11", key));
+    scene_answer(scene, call, 200, pod_text("u1", "11", scene->key));
     assert_told(scene, 1, JOURNAL_APPLIED);
     assert_history(scene, "begin intent unknown applied");
     assert_string_equal(scene_sql(scene, "SELECT http || ' ' || reason FROM entry WHERE kind = 'unknown'"),
@@ -156,13 +150,10 @@ static void a_yes_that_is_not_the_servers_is_resolved_by_reading(void **state)
 static void a_lost_answer_is_unknown_and_read(void **state)
 {
     struct scene *scene = *state;
-    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
-    struct env_sim_call *call = scene_expect(scene, "PATCH", NULL);
-    char key[128];
-    snprintf(key, sizeof(key), "%s", key_of_call(call));
+    struct env_sim_call *call = scene_send(scene, scene_patch("mysql-4", "b"));
     scene_cut(scene, call);
     assert_told(scene, 0, JOURNAL_UNKNOWN);
-    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u1", "11", key));
+    scene_show(scene, pod_text("u1", "11", scene->key));
     assert_told(scene, 1, JOURNAL_APPLIED);
     assert_history(scene, "begin intent applied");
     assert_string_equal(scene_sql(scene, "SELECT http IS NULL FROM entry WHERE kind = 'applied'"), "1");
@@ -171,28 +162,21 @@ static void a_lost_answer_is_unknown_and_read(void **state)
 static void the_echo_of_an_earlier_delivery_is_never_rejected(void **state)
 {
     struct scene *scene = *state;
-    assert_int_equal(scene_submit(scene, scene_create("mysql-4", "a")), 0);
-    struct env_sim_call *call = scene_expect(scene, "POST", NULL);
-    char key[128];
-    snprintf(key, sizeof(key), "%s", key_of_call(call));
+    struct env_sim_call *call = scene_send(scene, scene_create("mysql-4", "a"));
     scene_answer(scene, call, 409, STATUS_OF(409, "AlreadyExists"));
-    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u9", "5", key));
+    scene_show(scene, pod_text("u9", "5", scene->key));
     assert_told(scene, 1, JOURNAL_APPLIED);
 }
 
 static void a_refusal_after_an_unanswered_attempt_settles_nothing(void **state)
 {
     struct scene *scene = *state;
-    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
-    struct env_sim_call *call = scene_expect(scene, "PATCH", NULL);
-    char key[128];
-    snprintf(key, sizeof(key), "%s", key_of_call(call));
+    struct env_sim_call *call = scene_send(scene, scene_patch("mysql-4", "b"));
     scene_cut(scene, call);
-    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u1", "10", NULL));
-    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
-    scene_answer(scene, scene_expect(scene, "PATCH", NULL), 403, STATUS_OF(403, "Forbidden"));
+    scene_show(scene, pod_text("u1", "10", NULL));
+    scene_answer(scene, scene_send(scene, scene_patch("mysql-4", "b")), 403, STATUS_OF(403, "Forbidden"));
     assert_true(gateway_is_open(scene->gateway, KUBE_POD, "db", "mysql-4"));
-    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u1", "11", key));
+    scene_show(scene, pod_text("u1", "11", scene->key));
     assert_told(scene, scene->told_count - 1, JOURNAL_APPLIED);
 }
 
@@ -222,14 +206,12 @@ static void what_is_read_gives_the_verdict(void **state)
         void *inner = NULL;
         scene_setup(&inner);
         struct scene *scene = inner;
-        assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
-        struct env_sim_call *call = scene_expect(scene, "PATCH", NULL);
-        char key[128];
-        snprintf(key, sizeof(key), "%s", key_of_call(call));
+        struct env_sim_call *call = scene_send(scene, scene_patch("mysql-4", "b"));
         scene_answer(scene, call, 409, CONFLICT);
         scene_answer(scene, scene_expect(scene, "GET", NULL), test->status,
-                     test->status == 404 ? NOT_FOUND
-                                         : pod_text(test->uid, test->version, test->with_key ? key : NULL));
+                     test->status == 404
+                         ? NOT_FOUND
+                         : pod_text(test->uid, test->version, test->with_key ? scene->key : NULL));
         if (test->kind == JOURNAL_UNKNOWN)
             assert_true(gateway_is_open(scene->gateway, KUBE_POD, "db", "mysql-4"));
         else
@@ -241,8 +223,7 @@ static void what_is_read_gives_the_verdict(void **state)
 static void a_read_that_fails_is_tried_again(void **state)
 {
     struct scene *scene = *state;
-    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
-    scene_cut(scene, scene_expect(scene, "PATCH", NULL));
+    scene_cut(scene, scene_send(scene, scene_patch("mysql-4", "b")));
     struct gateway_metrics metrics;
     for (int i = 0; i < 5; i++) {
         gateway_metrics_get(scene->gateway, &metrics);
@@ -255,15 +236,14 @@ static void a_read_that_fails_is_tried_again(void **state)
     assert_history(scene, "begin intent unknown");
     /* A page of a proxy is not the server's word that the object is gone. */
     scene_answer(scene, scene_expect(scene, "GET", NULL), 404, "404 page not found");
-    scene_answer(scene, scene_expect(scene, "GET", NULL), 404, NOT_FOUND);
+    scene_show_none(scene);
     assert_told(scene, 1, JOURNAL_OVERTAKEN);
 }
 
 static void a_person_can_settle_a_step(void **state)
 {
     struct scene *scene = *state;
-    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
-    struct env_sim_call *call = scene_expect(scene, "PATCH", NULL);
+    struct env_sim_call *call = scene_send(scene, scene_patch("mysql-4", "b"));
     char text[512];
     snprintf(text, sizeof(text),
              "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"mysql-4\",\"namespace\":\"db\",\"uid\":\"u1\","
@@ -271,7 +251,7 @@ static void a_person_can_settle_a_step(void **state)
              "\"apps.neo.io/settle\":\"%s=absent; I looked\"}}}",
              key_of_call(call));
     scene_cut(scene, call);
-    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, text);
+    scene_show(scene, text);
     assert_told(scene, 1, JOURNAL_ABSENT);
     assert_string_equal(scene_sql(scene, "SELECT reason FROM entry WHERE kind = 'absent'"),
                         "settled by a person: I looked");

@@ -8,12 +8,10 @@
 static void the_same_bytes_are_sent_again_under_the_next_attempt(void **state)
 {
     struct scene *scene = *state;
-    char bytes[1024];
-    scene_leave_open(scene, bytes, sizeof(bytes));
+    scene_leave_open(scene);
     assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
     struct env_sim_call *call = scene_expect(scene, "PATCH", NULL);
-    assert_int_equal(call->body_length, strlen(bytes));
-    assert_memory_equal(call->body, bytes, call->body_length);
+    assert_sent_again(scene, call);
     assert_true(str_ends_with(env_sim_http_header(call, "Audit-ID"), "-2"));
     scene_answer(scene, call, 200, pod_text("u1", "11", NULL));
     assert_history(scene, "begin intent unknown applied");
@@ -24,8 +22,7 @@ static void the_same_bytes_are_sent_again_under_the_next_attempt(void **state)
 static void the_unknown_entry_is_on_disk_before_the_next_attempt_leaves(void **state)
 {
     struct scene *scene = *state;
-    char bytes[1024];
-    scene_leave_open(scene, bytes, sizeof(bytes));
+    scene_leave_open(scene);
     journal_fixture_settle(&scene->journal);
     env_sim_on_work(scene->env, scene_slow_disk, NULL);
     assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
@@ -37,8 +34,7 @@ static void the_unknown_entry_is_on_disk_before_the_next_attempt_leaves(void **s
 static void another_step_does_not_pass_as_the_open_one(void **state)
 {
     struct scene *scene = *state;
-    char bytes[1024];
-    scene_leave_open(scene, bytes, sizeof(bytes));
+    scene_leave_open(scene);
     assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "c")), -ERROR_CONFLICT);
     struct step_request *moved = scene_patch("mysql-4", "b");
     str_replace(&moved->version, "11");
@@ -48,8 +44,7 @@ static void another_step_does_not_pass_as_the_open_one(void **state)
 static void in_doubt_nothing_else_takes_availability_away(void **state)
 {
     struct scene *scene = *state;
-    char bytes[1024];
-    scene_leave_open(scene, bytes, sizeof(bytes));
+    scene_leave_open(scene);
     assert_true(gateway_lowers_availability(scene->gateway, KUBE_NEOSET, "db", "mysql"));
     assert_int_equal(scene_submit(scene, scene_patch("mysql-3", "b")), -ERROR_CONFLICT);
     assert_int_equal(scene_submit(scene, scene_create("mysql-5", "a")), 0);
@@ -80,8 +75,7 @@ static int64_t refuse_until_closed(struct scene *scene)
 static void a_refusal_is_believed_once_the_lost_attempt_cannot_land_any_more(void **state)
 {
     struct scene *scene = *state;
-    char bytes[1024];
-    scene_leave_open(scene, bytes, sizeof(bytes));
+    scene_leave_open(scene);
     int64_t took_us = refuse_until_closed(scene);
     assert_in_range(took_us, 15 * US_PER_S - 1, 90 * US_PER_S);
     assert_told(scene, scene->told_count - 1, JOURNAL_REJECTED);
@@ -92,8 +86,7 @@ static void a_refusal_is_believed_once_the_lost_attempt_cannot_land_any_more(voi
 static void a_refusal_after_a_restart_is_believed_too(void **state)
 {
     struct scene *scene = *state;
-    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
-    (void)scene_expect(scene, "PATCH", NULL);
+    (void)scene_send(scene, scene_patch("mysql-4", "b"));
     scene_restart(scene);
     assert_in_range(refuse_until_closed(scene), 15 * US_PER_S - 1, 90 * US_PER_S);
     assert_string_equal(scene_sql(scene, "SELECT http FROM entry WHERE kind = 'rejected'"), "422");
@@ -123,10 +116,9 @@ static void a_server_that_never_answers_is_not_hammered(void **state)
 static void what_is_no_longer_wanted_is_made_impossible_first(void **state)
 {
     struct scene *scene = *state;
-    char bytes[1024];
-    scene_leave_open(scene, bytes, sizeof(bytes));
+    scene_leave_open(scene);
     scene_settle_unwanted(scene);
-    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u1", "10", NULL));
+    scene_show(scene, pod_text("u1", "10", NULL));
     struct env_sim_call *block = scene_expect(scene, "PATCH", "/pods/mysql-4?");
     assert_string_equal(env_sim_http_header(block, "Content-Type"), "application/merge-patch+json");
     CLEANUP_JSON cJSON *body = NULL;
@@ -134,7 +126,7 @@ static void what_is_no_longer_wanted_is_made_impossible_first(void **state)
     assert_string_equal(json_path_str(body, "metadata", "resourceVersion", NULL), "10");
     assert_null(json_get(body, "spec"));
     scene_answer(scene, block, 200, pod_text("u1", "11", key_of_call(block)));
-    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u1", "11", NULL));
+    scene_show(scene, pod_text("u1", "11", NULL));
     assert_told(scene, scene->told_count - 1, JOURNAL_ABSENT);
     assert_history(scene, "begin intent intent applied absent");
     assert_string_equal(
@@ -145,18 +137,15 @@ static void what_is_no_longer_wanted_is_made_impossible_first(void **state)
 static void a_step_that_arrives_before_its_block_is_applied(void **state)
 {
     struct scene *scene = *state;
-    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
-    struct env_sim_call *call = scene_expect(scene, "PATCH", NULL);
-    char key[128];
-    snprintf(key, sizeof(key), "%s", key_of_call(call));
+    struct env_sim_call *call = scene_send(scene, scene_patch("mysql-4", "b"));
     scene_cut(scene, call);
-    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u1", "10", NULL));
+    scene_show(scene, pod_text("u1", "10", NULL));
     scene_settle_unwanted(scene);
-    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u1", "10", NULL));
+    scene_show(scene, pod_text("u1", "10", NULL));
     scene_answer(scene, scene_expect(scene, "PATCH", NULL), 409, CONFLICT);
     /* The block is in doubt: its object is read, then the step's. */
-    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u1", "11", key));
-    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u1", "11", key));
+    scene_show(scene, pod_text("u1", "11", scene->key));
+    scene_show(scene, pod_text("u1", "11", scene->key));
     assert_told(scene, scene->told_count - 1, JOURNAL_APPLIED);
     assert_history(scene, "begin intent intent absent applied");
 }
@@ -164,16 +153,15 @@ static void a_step_that_arrives_before_its_block_is_applied(void **state)
 static void a_block_that_is_lost_is_sent_again_by_itself(void **state)
 {
     struct scene *scene = *state;
-    char bytes[1024];
-    scene_leave_open(scene, bytes, sizeof(bytes));
+    scene_leave_open(scene);
     scene_settle_unwanted(scene);
-    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u1", "10", NULL));
+    scene_show(scene, pod_text("u1", "10", NULL));
     scene_cut(scene, scene_expect(scene, "PATCH", NULL));
-    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u1", "10", NULL));
+    scene_show(scene, pod_text("u1", "10", NULL));
     struct env_sim_call *block = scene_expect(scene, "PATCH", NULL);
     assert_true(str_ends_with(env_sim_http_header(block, "Audit-ID"), "-2"));
     scene_answer(scene, block, 200, pod_text("u1", "11", key_of_call(block)));
-    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u1", "11", NULL));
+    scene_show(scene, pod_text("u1", "11", NULL));
     assert_told(scene, scene->told_count - 1, JOURNAL_ABSENT);
     assert_history(scene, "begin intent intent unknown applied absent");
 }
@@ -200,27 +188,30 @@ static int count_refused_blocks(struct scene *scene)
 static void a_refused_block_backs_off(void **state)
 {
     struct scene *scene = *state;
-    char bytes[1024];
-    scene_leave_open(scene, bytes, sizeof(bytes));
+    scene_leave_open(scene);
     assert_in_range(count_refused_blocks(scene), 4, 12);
     struct gateway_metrics metrics;
     gateway_metrics_get(scene->gateway, &metrics);
     assert_int_equal(metrics.parked, 1);
     /* Meanwhile it can be wanted again. */
-    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
-    (void)scene_expect(scene, "PATCH", NULL);
+    (void)scene_send(scene, scene_patch("mysql-4", "b"));
+}
+
+/* Creates until nothing more may be under way; the first of them, of other-0. */
+static struct env_sim_call *fill_up(struct scene *scene)
+{
+    for (int i = 0; !gateway_is_busy(scene->gateway); i++) {
+        CLEANUP_FREE char *pod = xasprintf("other-%d", i);
+        assert_int_equal(scene_submit(scene, scene_create(pod, "a")), 0);
+    }
+    return scene_expect(scene, "POST", NULL);
 }
 
 static void what_is_sent_again_counts_as_under_way(void **state)
 {
     struct scene *scene = *state;
-    char bytes[1024];
-    scene_leave_open(scene, bytes, sizeof(bytes));
-    for (int i = 0; !gateway_is_busy(scene->gateway); i++) {
-        CLEANUP_FREE char *pod = xasprintf("other-%d", i);
-        assert_int_equal(scene_submit(scene, scene_create(pod, "a")), 0);
-    }
-    struct env_sim_call *first = scene_expect(scene, "POST", NULL);
+    scene_leave_open(scene);
+    struct env_sim_call *first = fill_up(scene);
     assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), -ERROR_REFUSED);
     /* Refused is not unwanted. */
     scene_settle_unwanted(scene);
@@ -231,34 +222,28 @@ static void what_is_sent_again_counts_as_under_way(void **state)
 static void no_block_leaves_while_too_much_is_under_way(void **state)
 {
     struct scene *scene = *state;
-    char bytes[1024];
-    scene_leave_open(scene, bytes, sizeof(bytes));
+    scene_leave_open(scene);
     scene_settle_unwanted(scene);
     struct env_sim_call *reading = scene_expect(scene, "GET", NULL);
-    for (int i = 0; !gateway_is_busy(scene->gateway); i++) {
-        CLEANUP_FREE char *pod = xasprintf("other-%d", i);
-        assert_int_equal(scene_submit(scene, scene_create(pod, "a")), 0);
-    }
-    struct env_sim_call *first = scene_expect(scene, "POST", NULL);
+    struct env_sim_call *first = fill_up(scene);
     scene_answer(scene, reading, 200, pod_text("u1", "10", NULL));
     env_sim_run_for(scene->env, US_PER_S);
     while (scene->taken < scene->arrived)
         assert_string_equal(scene->calls[scene->taken++]->method, "POST");
     scene_answer(scene, first, 201, OBJECT("Pod", "db", "other-0", "u9"));
     scene_settle_unwanted(scene);
-    scene_answer(scene, scene_expect(scene, "GET", NULL), 200, pod_text("u1", "10", NULL));
+    scene_show(scene, pod_text("u1", "10", NULL));
     (void)scene_expect(scene, "PATCH", NULL);
 }
 
 static void a_create_that_is_no_longer_wanted_waits_for_its_horizon(void **state)
 {
     struct scene *scene = *state;
-    assert_int_equal(scene_submit(scene, scene_create("mysql-4", "a")), 0);
-    scene_cut(scene, scene_expect(scene, "POST", NULL));
-    scene_answer(scene, scene_expect(scene, "GET", NULL), 404, NOT_FOUND);
+    scene_cut(scene, scene_send(scene, scene_create("mysql-4", "a")));
+    scene_show_none(scene);
     scene_settle_unwanted(scene);
     scene_expect_none_for(scene, 14 * US_PER_S);
-    scene_answer(scene, scene_expect(scene, "GET", NULL), 404, NOT_FOUND);
+    scene_show_none(scene);
     assert_told(scene, scene->told_count - 1, JOURNAL_ABSENT);
     assert_history(scene, "begin intent absent");
 }
@@ -266,8 +251,8 @@ static void a_create_that_is_no_longer_wanted_waits_for_its_horizon(void **state
 static void what_was_never_executed_needs_no_block(void **state)
 {
     struct scene *scene = *state;
-    assert_int_equal(scene_submit(scene, scene_patch("mysql-4", "b")), 0);
-    scene_answer(scene, scene_expect(scene, "PATCH", NULL), 429, STATUS_OF(429, "TooManyRequests"));
+    scene_answer(scene, scene_send(scene, scene_patch("mysql-4", "b")), 429,
+                 STATUS_OF(429, "TooManyRequests"));
     env_sim_run_for(scene->env, US_PER_S);
     scene_settle_unwanted(scene);
     assert_told(scene, scene->told_count - 1, JOURNAL_REJECTED);
