@@ -27,6 +27,23 @@ static int count_image(const struct fake *fake, const char *image)
     return count;
 }
 
+/* Of db:1, with as many pods of db:2 as the fence lets through, and at rest. */
+static struct fake *make_held(int replicas, int fence)
+{
+    struct fake *fake = make_running(replicas, "db:1");
+    fake_set_fence(fake, fence);
+    fake_set_image(fake, "db:2");
+    fake_run(fake, 80);
+    assert_int_equal(count_image(fake, "db:2"), MAX(replicas - fence, 0));
+    return fake;
+}
+
+static void let_the_rest_follow(struct fake *fake)
+{
+    fake_set_fence(fake, 0);
+    assert_true(fake_run_until(fake, "Completed", 100));
+}
+
 static bool has_event(const struct fake *fake, const char *reason)
 {
     return strstr(fake->events, reason) != NULL;
@@ -122,19 +139,22 @@ static void one_pod_at_a_time_costs_four_steps_a_pod(void **state)
     assert_true(fake->counts.status_writes - status <= 5 * 4 + 3);
 }
 
+static void roll_out_in_one_operation(struct fake *fake, const char *image)
+{
+    str_replace(&fake->operations, "");
+    fake_set_image(fake, image);
+    assert_true(fake_run_until(fake, "Completed", 100));
+    CLEANUP_FREE char *expected = xasprintf("rollout->%s\n", image);
+    assert_string_equal(fake->operations, expected);
+}
+
 static void a_rollout_is_one_operation_from_its_first_step_to_its_last(void **state)
 {
     (void)state;
     CLEANUP_FAKE struct fake *fake = make_running(3, "db:1");
     assert_string_equal(fake->operations, "scale->3\n");
-    str_replace(&fake->operations, "");
-    fake_set_image(fake, "db:2");
-    assert_true(fake_run_until(fake, "Completed", 100));
-    assert_string_equal(fake->operations, "rollout->db:2\n");
-    str_replace(&fake->operations, "");
-    fake_set_image(fake, "db:1");
-    assert_true(fake_run_until(fake, "Completed", 100));
-    assert_string_equal(fake->operations, "rollout->db:1\n");
+    roll_out_in_one_operation(fake, "db:2");
+    roll_out_in_one_operation(fake, "db:1");
     /* One that changes no image goes by the revision's name. */
     str_replace(&fake->operations, "");
     fake_edit(fake, "\"fast\"", "template", "spec", "priorityClassName", NULL);
@@ -148,15 +168,8 @@ static void a_rollout_is_one_operation_from_its_first_step_to_its_last(void **st
 static void a_way_back_from_half_way_is_one_rollout_named_by_its_images(void **state)
 {
     (void)state;
-    CLEANUP_FAKE struct fake *fake = make_running(5, "db:1");
-    fake_set_fence(fake, 2);
-    fake_set_image(fake, "db:2");
-    fake_run(fake, 60);
-    assert_int_equal(count_image(fake, "db:2"), 3);
-    str_replace(&fake->operations, "");
-    fake_set_image(fake, "db:1");
-    assert_true(fake_run_until(fake, "Completed", 100));
-    assert_string_equal(fake->operations, "rollout->db:1\n");
+    CLEANUP_FAKE struct fake *fake = make_held(5, 2);
+    roll_out_in_one_operation(fake, "db:1");
 }
 
 /* Nothing moves, so nothing is written and no operation begins. */
@@ -194,11 +207,7 @@ static void the_fence_of_a_new_set_moves_without_a_step(void **state)
 static void the_fence_is_never_crossed_and_the_message_says_so(void **state)
 {
     (void)state;
-    CLEANUP_FAKE struct fake *fake = make_running(5, "db:1");
-    fake_set_fence(fake, 4);
-    fake_set_image(fake, "db:2");
-    fake_run(fake, 60);
-    assert_int_equal(count_image(fake, "db:2"), 1);
+    CLEANUP_FAKE struct fake *fake = make_held(5, 4);
     assert_string_equal(fake_image(fake, "db-4"), "db:2");
     assert_string_equal(fake_text(fake, "phase"), "Canary");
     assert_int_equal(fake_number(fake, "currentPartition"), 4);
@@ -212,26 +221,18 @@ static void the_fence_is_never_crossed_and_the_message_says_so(void **state)
 static void lowering_the_fence_lets_go_at_once(void **state)
 {
     (void)state;
-    CLEANUP_FAKE struct fake *fake = make_running(5, "db:1");
-    fake_set_fence(fake, 4);
-    fake_set_image(fake, "db:2");
-    fake_run(fake, 60);
+    CLEANUP_FAKE struct fake *fake = make_held(5, 4);
     fake_set_fence(fake, 3);
     fake_run(fake, 60);
     assert_int_equal(count_image(fake, "db:2"), 2);
     assert_string_equal(fake_text(fake, "phase"), "RollingOut");
-    fake_set_fence(fake, 0);
-    assert_true(fake_run_until(fake, "Completed", 200));
+    let_the_rest_follow(fake);
 }
 
 static void raising_the_fence_rolls_nothing_back(void **state)
 {
     (void)state;
-    CLEANUP_FAKE struct fake *fake = make_running(5, "db:1");
-    fake_set_fence(fake, 3);
-    fake_set_image(fake, "db:2");
-    fake_run(fake, 80);
-    assert_int_equal(count_image(fake, "db:2"), 2);
+    CLEANUP_FAKE struct fake *fake = make_held(5, 3);
     fake_set_fence(fake, 5);
     fake_run(fake, 60);
     assert_int_equal(count_image(fake, "db:2"), 2);
@@ -243,17 +244,13 @@ static void raising_the_fence_rolls_nothing_back(void **state)
     fake_delete_pod(fake, "db-3");
     fake_run(fake, 20);
     assert_string_equal(fake_image(fake, "db-3"), "db:1");
-    fake_set_fence(fake, 0);
-    assert_true(fake_run_until(fake, "Completed", 200));
+    let_the_rest_follow(fake);
 }
 
 static void a_fence_above_replicas_holds_everything(void **state)
 {
     (void)state;
-    CLEANUP_FAKE struct fake *fake = make_running(3, "db:1");
-    fake_set_fence(fake, 7);
-    fake_set_image(fake, "db:2");
-    fake_run(fake, 60);
+    CLEANUP_FAKE struct fake *fake = make_held(3, 7);
     assert_int_equal(count_image(fake, "db:1"), 3);
     assert_int_equal(fake->counts.patches, 0);
     assert_int_equal(fake_number(fake, "currentRevision"), 2);
@@ -365,11 +362,8 @@ static void a_pause_starts_nothing_and_finishes_what_runs(void **state)
     (void)state;
     CLEANUP_FAKE struct fake *fake = make_running(5, "db:1");
     fake_set_image(fake, "db:2");
-    while (fake->counts.patches == 0) {
-        fake_settle(fake);
-        fake->boot_us += 1000000;
-        fake_sync(fake);
-    }
+    while (fake->counts.patches == 0)
+        fake_run(fake, 1);
     fake_pause(fake, true);
     fake_run(fake, 60);
     assert_int_equal(fake->counts.patches, 1);
@@ -412,10 +406,7 @@ static void while_paused_pods_are_replaced_and_scaled(void **state)
 static void an_unpaused_fence_change_goes_on_without_asking(void **state)
 {
     (void)state;
-    CLEANUP_FAKE struct fake *fake = make_running(5, "db:1");
-    fake_set_fence(fake, 4);
-    fake_set_image(fake, "db:2");
-    fake_run(fake, 60);
+    CLEANUP_FAKE struct fake *fake = make_held(5, 4);
     fake_pause(fake, true);
     fake_run(fake, 5);
     fake_set_fence(fake, 2);
@@ -429,17 +420,12 @@ static void an_unpaused_fence_change_goes_on_without_asking(void **state)
 static void going_back_to_stable_needs_no_canary_and_spares_who_never_left(void **state)
 {
     (void)state;
-    CLEANUP_FAKE struct fake *fake = make_running(5, "db:1");
-    fake_set_fence(fake, 3);
-    fake_set_image(fake, "db:2");
-    fake_run(fake, 80);
-    assert_int_equal(count_image(fake, "db:2"), 2);
+    CLEANUP_FAKE struct fake *fake = make_held(5, 3);
     int revisions = cJSON_GetArraySize(fake->revisions), patches = fake->counts.patches;
     fake_set_image(fake, "db:1");
     fake_settle(fake);
     assert_string_equal(fake_text(fake, "phase"), "RollingOut");
-    fake_set_fence(fake, 0);
-    assert_true(fake_run_until(fake, "Completed", 100));
+    let_the_rest_follow(fake);
     assert_int_equal(count_image(fake, "db:1"), 5);
     assert_int_equal(fake->counts.patches - patches, 2);
     assert_int_equal(cJSON_GetArraySize(fake->revisions), revisions);
@@ -522,10 +508,7 @@ static void a_new_set_has_no_canary(void **state)
 static void scaling_out_uses_the_stable_image(void **state)
 {
     (void)state;
-    CLEANUP_FAKE struct fake *fake = make_running(5, "db:1");
-    fake_set_fence(fake, 4);
-    fake_set_image(fake, "db:2");
-    fake_run(fake, 60);
+    CLEANUP_FAKE struct fake *fake = make_held(5, 4);
     fake_set_fence(fake, 8);
     fake_scale(fake, 8);
     fake_run(fake, 40);
@@ -533,18 +516,14 @@ static void scaling_out_uses_the_stable_image(void **state)
     assert_int_equal(count_image(fake, "db:1"), 7);
     assert_string_equal(fake_image(fake, "db-7"), "db:1");
     /* Above the fence they are updated in their turn. */
-    fake_set_fence(fake, 0);
-    assert_true(fake_run_until(fake, "Completed", 300));
+    let_the_rest_follow(fake);
     assert_int_equal(count_image(fake, "db:2"), 8);
 }
 
 static void a_moved_pod_that_dies_comes_back_on_the_target(void **state)
 {
     (void)state;
-    CLEANUP_FAKE struct fake *fake = make_running(5, "db:1");
-    fake_set_fence(fake, 4);
-    fake_set_image(fake, "db:2");
-    fake_run(fake, 60);
+    CLEANUP_FAKE struct fake *fake = make_held(5, 4);
     fake_delete_pod(fake, "db-4");
     fake_delete_pod(fake, "db-3");
     fake_run(fake, 30);
@@ -555,10 +534,7 @@ static void a_moved_pod_that_dies_comes_back_on_the_target(void **state)
 static void scaling_to_nothing_completes_nothing_and_forgets_nothing(void **state)
 {
     (void)state;
-    CLEANUP_FAKE struct fake *fake = make_running(3, "db:1");
-    fake_set_fence(fake, 2);
-    fake_set_image(fake, "db:2");
-    fake_run(fake, 60);
+    CLEANUP_FAKE struct fake *fake = make_held(3, 2);
     fake_scale(fake, 0);
     fake_run(fake, 40);
     assert_int_equal(cJSON_GetArraySize(fake->pods), 0);
@@ -568,8 +544,7 @@ static void scaling_to_nothing_completes_nothing_and_forgets_nothing(void **stat
     fake_run(fake, 60);
     assert_string_equal(fake_image(fake, "db-0"), "db:1");
     assert_string_equal(fake_image(fake, "db-2"), "db:2");
-    fake_set_fence(fake, 0);
-    assert_true(fake_run_until(fake, "Completed", 200));
+    let_the_rest_follow(fake);
 }
 
 static void a_target_that_comes_without_pods_begins_with_a_canary(void **state)
@@ -612,31 +587,23 @@ static void a_pod_that_ran_out_of_time_stops_the_rollout_and_is_named(void **sta
 static void a_lost_status_is_made_up_for_by_the_pods(void **state)
 {
     (void)state;
-    CLEANUP_FAKE struct fake *fake = make_running(5, "db:1");
-    fake_set_fence(fake, 4);
-    fake_set_image(fake, "db:2");
-    fake_run(fake, 60);
+    CLEANUP_FAKE struct fake *fake = make_held(5, 4);
     fake_lose_status(fake);
     fake_run(fake, 10);
     assert_string_equal(fake_text(fake, "currentImage"), "db:1");
     assert_string_equal(fake_text(fake, "targetImage"), "db:2");
-    fake_set_fence(fake, 0);
-    assert_true(fake_run_until(fake, "Completed", 200));
+    let_the_rest_follow(fake);
 }
 
 static void a_deleted_stable_revision_gives_its_place_to_the_target(void **state)
 {
     (void)state;
-    CLEANUP_FAKE struct fake *fake = make_running(3, "db:1");
-    fake_set_fence(fake, 2);
-    fake_set_image(fake, "db:2");
-    fake_run(fake, 60);
+    CLEANUP_FAKE struct fake *fake = make_held(3, 2);
     fake_delete_revision(fake, 0);
     fake_run(fake, 5);
     assert_true(has_event(fake, "StableRevisionLost"));
     assert_string_equal(fake_text(fake, "currentRevisionName"), fake_text(fake, "updateRevisionName"));
-    fake_set_fence(fake, 0);
-    assert_true(fake_run_until(fake, "Completed", 200));
+    let_the_rest_follow(fake);
     /* What a pod ran could not be compared any more: it was made anew. */
     assert_true(fake->counts.deletes > 0);
 }
