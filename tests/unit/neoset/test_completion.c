@@ -4,29 +4,11 @@
  * probes that had their time, and what an update writes down over an unfinished one. */
 #include "neoset/completion.h"
 
-#include <setjmp.h>
+#include "pool.h"
+
 #include <stdio.h>
 
-#include <cmocka.h>
-
 #define US 1000000LL
-
-static struct intern *pool;
-
-static int set_up(void **state)
-{
-    (void)state;
-    pool = intern_make();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    assert_int_equal(intern_count(pool), 0);
-    intern_free(pool);
-    return 0;
-}
 
 /* A pod with one container "m"; what a case does not say is as after a finished update. */
 struct story {
@@ -459,7 +441,7 @@ static void the_list_of_tried_images_is_bounded_on_the_safe_side(void **state)
     in_place_state_free(long_story);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, make_pool, free_pool)
 
 int main(void)
 {

@@ -4,29 +4,11 @@
 #include "neoset/fact.h"
 #include "neoset/memory.h"
 
-#include <setjmp.h>
+#include "pool.h"
+
 #include <stdio.h>
 
-#include <cmocka.h>
-
 #define US 1000000LL
-
-static struct intern *pool;
-
-static int set_up(void **state)
-{
-    (void)state;
-    pool = intern_make();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    assert_int_equal(intern_count(pool), 0);
-    intern_free(pool);
-    return 0;
-}
 
 static const char pod_text[] =
     "{\"metadata\":{\"name\":\"db-3\",\"namespace\":\"default\",\"uid\":\"u-3\",\"resourceVersion\":\"77\","
@@ -538,7 +520,7 @@ static void no_object_is_written_more_than_sixty_times_a_minute(void **state)
     neoset_memory_free(memory);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, make_pool, free_pool)
 
 int main(void)
 {
