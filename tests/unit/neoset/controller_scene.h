@@ -196,10 +196,16 @@ static inline void set_image(struct scene *scene, const char *image)
         sim_server_ask(scene->server, "PATCH", SET_PATH, "application/json-patch+json", text, NULL), 200);
 }
 
+/* Somebody else merges text into the object at path. */
+static inline void merge(struct scene *scene, const char *path, const char *text)
+{
+    assert_int_equal(sim_server_ask(scene->server, "PATCH", path, "application/merge-patch+json", text, NULL),
+                     200);
+}
+
 static inline void patch_set(struct scene *scene, const char *text)
 {
-    assert_int_equal(
-        sim_server_ask(scene->server, "PATCH", SET_PATH, "application/merge-patch+json", text, NULL), 200);
+    merge(scene, SET_PATH, text);
 }
 
 /* --- what is seen --------------------------------------------------------------------------------------- */
@@ -237,6 +243,14 @@ static inline void wait_for(struct scene *scene, const char *phase, const char *
         }
         pass(scene, 50 * US_PER_MS);
     }
+}
+
+/* A set of mysql:8.0 comes up under a controller, until there is nothing to do. */
+static inline void start_idle_set(struct scene *scene, int replicas, int budget)
+{
+    create_set(scene, replicas, budget, "mysql:8.0");
+    start(scene);
+    wait_for(scene, "Idle", "mysql:8.0", replicas, 60 * US_PER_S);
 }
 
 /* Every pod of the set restarted so many times. */

@@ -10,9 +10,7 @@
 static void a_set_is_created_and_rolled(void **state)
 {
     struct scene *scene = *state;
-    create_set(scene, 5, 2, "mysql:8.0");
-    start(scene);
-    wait_for(scene, "Idle", "mysql:8.0", 5, 60 * US_PER_S);
+    start_idle_set(scene, 5, 2);
     assert_restarts(scene, 5, 0);
     set_image(scene, "mysql:8.1");
     wait_for(scene, "Completed", "mysql:8.1", 5, 120 * US_PER_S);
@@ -32,9 +30,7 @@ static void a_set_is_created_and_rolled(void **state)
 static void with_nothing_changed_nothing_is_written(void **state)
 {
     struct scene *scene = *state;
-    create_set(scene, 3, 1, "mysql:8.0");
-    start(scene);
-    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    start_idle_set(scene, 3, 1);
     pass(scene, 5 * US_PER_S);
     uint64_t before = kubesim_count(sim_server_kubesim(scene->server)).writes;
     pass(scene, 600 * US_PER_S);
@@ -52,9 +48,7 @@ static bool roll_with_a_kill_after(int64_t kill_us, const char *faults)
     void *state = NULL;
     setup(&state);
     struct scene *scene = state;
-    create_set(scene, 3, 2, "mysql:8.0");
-    start(scene);
-    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    start_idle_set(scene, 3, 2);
     if (faults)
         assert_int_equal(kubesim_fault_add(sim_server_kubesim(scene->server), faults, NULL), 0);
     set_image(scene, "mysql:8.1");
@@ -127,9 +121,7 @@ static void whatever_becomes_of_answers_and_killed_in_between_it_finishes(void *
 static void a_set_that_is_deleted_in_mid_rollout_leaves_nothing_open(void **state)
 {
     struct scene *scene = *state;
-    create_set(scene, 3, 1, "mysql:8.0");
-    start(scene);
-    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    start_idle_set(scene, 3, 1);
     set_image(scene, "mysql:8.1");
     pass(scene, 120 * US_PER_MS);
     assert_int_equal(sim_server_ask(scene->server, "DELETE", SET_PATH, NULL, NULL, NULL), 200);
@@ -141,9 +133,7 @@ static void a_set_that_is_deleted_in_mid_rollout_leaves_nothing_open(void **stat
 static void a_set_that_is_deleted_while_nobody_looks_leaves_nothing_open(void **state)
 {
     struct scene *scene = *state;
-    create_set(scene, 3, 1, "mysql:8.0");
-    start(scene);
-    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    start_idle_set(scene, 3, 1);
     assert_int_equal(
         kubesim_fault_add(sim_server_kubesim(scene->server), "drop,verb=patch,resource=pods", NULL), 0);
     set_image(scene, "mysql:8.1");
@@ -188,9 +178,7 @@ static void a_restart_need_not_wait_for_its_own_lease(void **state)
 {
     struct scene *scene = *state;
     scene->with_lease = true;
-    create_set(scene, 1, 1, "mysql:8.0");
-    start(scene);
-    wait_for(scene, "Idle", "mysql:8.0", 1, 60 * US_PER_S);
+    start_idle_set(scene, 1, 1);
     kill_program(&scene->program);
     set_image(scene, "mysql:8.1");
     start(scene);
@@ -205,12 +193,8 @@ static void a_stolen_lease_stops_the_writes(void **state)
 {
     struct scene *scene = *state;
     scene->with_lease = true;
-    create_set(scene, 3, 1, "mysql:8.0");
-    start(scene);
-    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
-    assert_int_equal(sim_server_ask(scene->server, "PATCH", LEASE_PATH, "application/merge-patch+json",
-                                    "{\"spec\":{\"holderIdentity\":\"thief\"}}", NULL),
-                     200);
+    start_idle_set(scene, 3, 1);
+    merge(scene, LEASE_PATH, "{\"spec\":{\"holderIdentity\":\"thief\"}}");
     pass(scene, 6 * US_PER_S);
     size_t before = sim_server_write_count(scene->server);
     set_image(scene, "mysql:8.1");
@@ -237,9 +221,7 @@ static void a_journal_that_went_back_is_not_believed(void **state)
 {
     struct scene *scene = *state;
     scene->with_lease = true;
-    create_set(scene, 3, 1, "mysql:8.0");
-    start(scene);
-    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    start_idle_set(scene, 3, 1);
     stop_program(scene, &scene->program);
     CLEANUP_FREE char *backup = xasprintf("%s/backup.db", scene->files.folder);
     copy_file(scene->files.path, backup);
@@ -270,9 +252,7 @@ static void sigterm_finishes_what_is_under_way_and_gives_the_lease_back(void **s
 {
     struct scene *scene = *state;
     scene->with_lease = true;
-    create_set(scene, 3, 1, "mysql:8.0");
-    start(scene);
-    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    start_idle_set(scene, 3, 1);
     set_image(scene, "mysql:8.1");
     pass(scene, 10 * US_PER_S + 300 * US_PER_MS);
     stop_program(scene, &scene->program);
@@ -330,9 +310,7 @@ static void a_stuck_disk_lets_the_lease_go_and_comes_back(void **state)
 {
     struct scene *scene = *state;
     scene->with_lease = true;
-    create_set(scene, 3, 1, "mysql:8.0");
-    start(scene);
-    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    start_idle_set(scene, 3, 1);
     pass(scene, 10 * US_PER_S);
     env_sim_on_work(scene->program.env, stuck, NULL);
     set_image(scene, "mysql:8.1");
@@ -353,9 +331,7 @@ static void a_stuck_disk_lets_the_lease_go_and_comes_back(void **state)
 static void scaling_ends_its_operations(void **state)
 {
     struct scene *scene = *state;
-    create_set(scene, 3, 1, "mysql:8.0");
-    start(scene);
-    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    start_idle_set(scene, 3, 1);
     patch_set(scene, "{\"spec\":{\"replicas\":5}}");
     pass(scene, 10 * US_PER_S);
     patch_set(scene, "{\"spec\":{\"replicas\":2}}");

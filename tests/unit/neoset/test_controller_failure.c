@@ -189,8 +189,7 @@ static void behave(struct scene *scene, const char *pod_path, const char *behavi
 {
     CLEANUP_FREE char *text =
         xasprintf("{\"metadata\":{\"annotations\":{\"kubesim.neo.io/behaviour\":\"%s\"}}}", behaviour);
-    assert_int_equal(
-        sim_server_ask(scene->server, "PATCH", pod_path, "application/merge-patch+json", text, NULL), 200);
+    merge(scene, pod_path, text);
 }
 
 static void a_pod_that_comes_up_after_all_clears_it(void **state)

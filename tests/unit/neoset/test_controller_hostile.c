@@ -60,15 +60,10 @@ static void two_refused_kinds_of_write_are_not_sent_in_turns(void **state)
 static void a_set_goes_on_without_what_cannot_be_read(void **state)
 {
     struct scene *scene = *state;
-    create_set(scene, 2, 1, "mysql:8.0");
-    start(scene);
-    wait_for(scene, "Idle", "mysql:8.0", 2, 60 * US_PER_S);
+    start_idle_set(scene, 2, 1);
     fault(scene, "403,verb=get,resource=neosets,times=0");
     /* An orphan asks for the set to be read before it is adopted. */
-    assert_int_equal(sim_server_ask(scene->server, "PATCH", PODS_PATH "/mysql-1",
-                                    "application/merge-patch+json",
-                                    "{\"metadata\":{\"ownerReferences\":null}}", NULL),
-                     200);
+    merge(scene, PODS_PATH "/mysql-1", "{\"metadata\":{\"ownerReferences\":null}}");
     pass(scene, 30 * US_PER_S);
     assert_non_null(strstr(scene->program.said, "cannot read it"));
     patch_set(scene, "{\"spec\":{\"updateStrategy\":{\"pause\":true}}}");
@@ -81,9 +76,7 @@ static void a_set_goes_on_without_what_cannot_be_read(void **state)
 static void a_status_that_always_conflicts_is_written_with_patience_and_told(void **state)
 {
     struct scene *scene = *state;
-    create_set(scene, 2, 1, "mysql:8.0");
-    start(scene);
-    wait_for(scene, "Idle", "mysql:8.0", 2, 60 * US_PER_S);
+    start_idle_set(scene, 2, 1);
     pass(scene, 5 * US_PER_S);
     fault(scene, "409,verb=patch,resource=neosets/status,times=0");
     uint64_t before = kubesim_fault_hits(sim_server_kubesim(scene->server));
@@ -98,16 +91,12 @@ static void a_status_that_always_conflicts_is_written_with_patience_and_told(voi
 static void a_prefetch_pod_that_lost_its_label_is_nobodys(void **state)
 {
     struct scene *scene = *state;
-    create_set(scene, 2, 1, "mysql:8.0");
-    start(scene);
-    wait_for(scene, "Idle", "mysql:8.0", 2, 60 * US_PER_S);
+    start_idle_set(scene, 2, 1);
     pass(scene, 5 * US_PER_S);
     set_image(scene, "mysql:none1");
     pass(scene, 10 * US_PER_S);
     CLEANUP_FREE char *path = prefetch_path(scene);
-    assert_int_equal(sim_server_ask(scene->server, "PATCH", path, "application/merge-patch+json",
-                                    "{\"metadata\":{\"labels\":{\"apps.neo.io/prefetch-for\":null}}}", NULL),
-                     200);
+    merge(scene, path, "{\"metadata\":{\"labels\":{\"apps.neo.io/prefetch-for\":null}}}");
     pass(scene, 2 * US_PER_S);
     set_image(scene, "mysql:8.1");
     assert_in_range(entries_in(scene, 10), 1, 100);
@@ -117,9 +106,7 @@ static void a_prefetch_pod_that_lost_its_label_is_nobodys(void **state)
 static void the_delete_of_an_orphaned_prefetch_pod_is_asked_for_with_patience(void **state)
 {
     struct scene *scene = *state;
-    create_set(scene, 2, 1, "mysql:8.0");
-    start(scene);
-    wait_for(scene, "Idle", "mysql:8.0", 2, 60 * US_PER_S);
+    start_idle_set(scene, 2, 1);
     pass(scene, 5 * US_PER_S);
     set_image(scene, "mysql:none1");
     pass(scene, 10 * US_PER_S);
@@ -155,9 +142,7 @@ static void an_annotation_full_of_containers_that_the_pod_has_not_is_survived(vo
     buf_add_text(&text, "}}");
     CLEANUP_FREE char *body = xasprintf(
         "{\"metadata\":{\"annotations\":{\"apps.neo.io/in-place-state\":\"%s\"}}}", buf_text(&text));
-    assert_int_equal(sim_server_ask(scene->server, "PATCH", PODS_PATH "/mysql-2",
-                                    "application/merge-patch+json", body, NULL),
-                     200);
+    merge(scene, PODS_PATH "/mysql-2", body);
     set_image(scene, "mysql:8.1");
     wait_for(scene, "Completed", "mysql:8.1", 3, 900 * US_PER_S);
 }

@@ -48,9 +48,7 @@ static char *uid_at(struct scene *scene, const char *base, const char *name)
 static void a_set_that_is_made_again_takes_its_pods_back(void **state)
 {
     struct scene *scene = *state;
-    create_set(scene, 3, 1, "mysql:8.0");
-    start(scene);
-    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    start_idle_set(scene, 3, 1);
     CLEANUP_FREE char *pod_before = uid_at(scene, PODS_PATH, "mysql-1");
     person(scene, "DELETE", SET_PATH, "application/json", "{\"propagationPolicy\":\"Orphan\"}");
     pass(scene, 5 * US_PER_S);
@@ -211,9 +209,7 @@ static void a_revision_that_cannot_be_updated_holds_no_adoption_back(void **stat
 static void what_an_orphan_runs_is_not_cut_from_history(void **state)
 {
     struct scene *scene = *state;
-    create_set(scene, 2, 1, "mysql:8.0");
-    start(scene);
-    wait_for(scene, "Idle", "mysql:8.0", 2, 60 * US_PER_S);
+    start_idle_set(scene, 2, 1);
     set_image(scene, "mysql:8.1");
     wait_for(scene, "Completed", "mysql:8.1", 2, 120 * US_PER_S);
     CLEANUP_FREE char *before = uid_at(scene, PODS_PATH, "mysql-1");
@@ -246,9 +242,7 @@ static void pods_of_another_version_are_adopted_and_brought_to_the_target(void *
 static void a_pod_whose_labels_stop_matching_is_released_and_not_deleted(void **state)
 {
     struct scene *scene = *state;
-    create_set(scene, 2, 1, "mysql:8.0");
-    start(scene);
-    wait_for(scene, "Idle", "mysql:8.0", 2, 60 * US_PER_S);
+    start_idle_set(scene, 2, 1);
     CLEANUP_FREE char *before = uid_at(scene, PODS_PATH, "mysql-1");
     person(scene, "PATCH", PODS_PATH "/mysql-1", MERGE, "{\"metadata\":{\"labels\":{\"app\":\"debug\"}}}");
     pass(scene, 20 * US_PER_S);
@@ -295,9 +289,7 @@ static void nothing_is_adopted_for_a_set_that_is_gone(void **state)
 static void two_sets_with_one_selector_say_so_and_do_not_fight(void **state)
 {
     struct scene *scene = *state;
-    create_set(scene, 2, 1, "mysql:8.0");
-    start(scene);
-    wait_for(scene, "Idle", "mysql:8.0", 2, 60 * US_PER_S);
+    start_idle_set(scene, 2, 1);
     person(scene, "POST", SETS_PATH, "application/json",
            "{\"apiVersion\":\"apps.neo.io/"
            "v1alpha1\",\"kind\":\"NeoSet\",\"metadata\":{\"name\":\"other\"},\"spec\":{"

@@ -80,9 +80,7 @@ static void when_the_definition_is_brought_up_to_date_the_rollout_goes_on(void *
 {
     struct scene *scene = *state;
     forget_field(scene, "leftStableOrdinals");
-    create_set(scene, 3, 1, "mysql:8.0");
-    start(scene);
-    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    start_idle_set(scene, 3, 1);
     set_image(scene, "mysql:8.1");
     pass(scene, 60 * US_PER_S);
     assert_condition(scene, "Stalled", "True", "deploy/crd.yaml");
@@ -102,9 +100,7 @@ static void when_the_definition_is_brought_up_to_date_the_rollout_goes_on(void *
 static void a_status_that_a_stranger_overwrote_is_put_right_soon(void **state)
 {
     struct scene *scene = *state;
-    create_set(scene, 3, 1, "mysql:8.0");
-    start(scene);
-    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    start_idle_set(scene, 3, 1);
     pass(scene, 60 * US_PER_S);
     static const char *const texts[] = {
         "{\"status\":{\"readyReplicas\":7,\"message\":\"mine\"}}",
@@ -112,9 +108,7 @@ static void a_status_that_a_stranger_overwrote_is_put_right_soon(void **state)
         "{\"status\":{\"currentPartition\":1,\"leftStableOrdinals\":[0,1]}}",
     };
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-        assert_int_equal(sim_server_ask(scene->server, "PATCH", SET_PATH "/status",
-                                        "application/merge-patch+json", texts[i], NULL),
-                         200);
+        merge(scene, SET_PATH "/status", texts[i]);
         pass(scene, 3 * US_PER_S);
         CLEANUP_JSON cJSON *set = sim_server_get(scene->server, SET_PATH);
         const cJSON *status = json_get(set, "status");
@@ -129,9 +123,7 @@ static void a_status_that_a_stranger_overwrote_is_put_right_soon(void **state)
 static void a_set_that_is_made_again_while_a_status_write_is_under_way_is_served(void **state)
 {
     struct scene *scene = *state;
-    create_set(scene, 3, 1, "mysql:8.0");
-    start(scene);
-    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    start_idle_set(scene, 3, 1);
     /* A step stays open, so that the set's turn lives on; and a status write is held up for 4 s. */
     assert_int_equal(kubesim_fault_add(sim_server_kubesim(scene->server),
                                        "late=4s,verb=patch,resource=pods/status;"
@@ -179,8 +171,7 @@ static void settle(struct scene *scene, const char *path, const char *verdict)
     CLEANUP_FREE char *text = xasprintf("{\"metadata\":{\"annotations\":{\"apps.neo.io/settle\":\"%.*s=%s; "
                                         "ann@laptop: I saw it\"}}}",
                                         (int)strlen(audit_id) - 6, audit_id + 4, verdict);
-    assert_int_equal(sim_server_ask(scene->server, "PATCH", path, "application/merge-patch+json", text, NULL),
-                     200);
+    merge(scene, path, text);
 }
 
 static void a_person_settles_a_parked_step_and_the_journal_says_who_and_why(void **state)
