@@ -4,6 +4,7 @@
 #define SETS "/apis/apps.neo.io/v1alpha1/namespaces/default/neosets"
 #define PODS "/api/v1/namespaces/default/pods"
 #define SET SETS "/db"
+#define POD_1 PODS "/db-1"
 #define MERGE "application/merge-patch+json"
 #define JSON_PATCH "application/json-patch+json"
 #define IMAGE "/spec/template/spec/containers/0/image"
@@ -66,93 +67,44 @@ static bool belongs_to_nobody(const cJSON *pod)
     return pod && !belongs_to_the_set(pod);
 }
 
-/* --- the stories
- * ------------------------------------------------------------------------------------------------ */
+/* --- the stories --------------------------------------------------------------------------------------- */
+
+/* What is asked for, and what is then waited for. */
+#define CREATE_SET .method = "POST", .path = SETS, .content_type = "application/json", .body = set_body
+#define PATCH_SET(text) .method = "PATCH", .path = SET, .content_type = JSON_PATCH, .body = (text)
+#define SET_IMAGE(image) PATCH_SET("[{\"op\":\"replace\",\"path\":\"" IMAGE "\",\"value\":\"" image "\"}]")
+#define MERGE_INTO(object, text) .method = "PATCH", .path = (object), .content_type = MERGE, .body = (text)
+#define UNTIL(object, state) .look_at = (object), .is_over = (state)
 
 /* Every kind of step but `block`, with one canary's window of ten seconds. */
 static const struct stage whole[] = {
-    {.what = "create",
-     .method = "POST",
-     .path = SETS,
-     .content_type = "application/json",
-     .body = set_body,
-     .look_at = SET,
-     .is_over = is_settled},
-    {.what = "roll to v2, up to the canary",
-     .method = "PATCH",
-     .path = SET,
-     .content_type = JSON_PATCH,
-     .body = "[{\"op\":\"replace\",\"path\":\"" IMAGE "\",\"value\":\"db:v2\"}]",
-     .look_at = PODS "/db-1",
-     .is_over = runs_version_2},
-    {.what = "undo",
-     .method = "PATCH",
-     .path = SET,
-     .content_type = JSON_PATCH,
-     .body = "[{\"op\":\"replace\",\"path\":\"" IMAGE "\",\"value\":\"db:v1\"}]",
-     .look_at = SET,
-     .is_over = is_settled},
+    {.what = "create", CREATE_SET, UNTIL(SET, is_settled)},
+    {.what = "roll to v2, up to the canary", SET_IMAGE("db:v2"), UNTIL(POD_1, runs_version_2)},
+    {.what = "undo", SET_IMAGE("db:v1"), UNTIL(SET, is_settled)},
     {.what = "a pod's label is taken away: release",
-     .method = "PATCH",
-     .path = PODS "/db-1",
-     .content_type = MERGE,
-     .body = "{\"metadata\":{\"labels\":{\"app\":\"other\"}}}",
-     .look_at = PODS "/db-1",
-     .is_over = belongs_to_nobody},
+     MERGE_INTO(POD_1, "{\"metadata\":{\"labels\":{\"app\":\"other\"}}}"),
+     UNTIL(POD_1, belongs_to_nobody)},
     {.what = "and given back: adopt",
-     .method = "PATCH",
-     .path = PODS "/db-1",
-     .content_type = MERGE,
-     .body = "{\"metadata\":{\"labels\":{\"app\":\"db\"}}}",
-     .look_at = PODS "/db-1",
-     .is_over = belongs_to_the_set},
+     MERGE_INTO(POD_1, "{\"metadata\":{\"labels\":{\"app\":\"db\"}}}"),
+     UNTIL(POD_1, belongs_to_the_set)},
     {.what = "pause, and scale to three",
-     .method = "PATCH",
-     .path = SET,
-     .content_type = MERGE,
-     .body = "{\"spec\":{\"replicas\":3,\"updateStrategy\":{\"pause\":true}}}",
-     .look_at = SET,
-     .is_over = is_paused_and_ready},
+     MERGE_INTO(SET, "{\"spec\":{\"replicas\":3,\"updateStrategy\":{\"pause\":true}}}"),
+     UNTIL(SET, is_paused_and_ready)},
     {.what = "resume, and scale to one",
-     .method = "PATCH",
-     .path = SET,
-     .content_type = MERGE,
-     .body = "{\"spec\":{\"replicas\":1,\"updateStrategy\":{\"pause\":false}}}",
-     .look_at = SET,
-     .is_over = is_settled},
+     MERGE_INTO(SET, "{\"spec\":{\"replicas\":1,\"updateStrategy\":{\"pause\":false}}}"),
+     UNTIL(SET, is_settled)},
     {.what = "another template: re-create",
-     .method = "PATCH",
-     .path = SET,
-     .content_type = JSON_PATCH,
-     .body = "[{\"op\":\"add\",\"path\":\"/spec/template/spec/containers/0/env\","
-             "\"value\":[{\"name\":\"A\",\"value\":\"1\"}]}]",
-     .look_at = SET,
-     .is_over = is_settled},
+     PATCH_SET("[{\"op\":\"add\",\"path\":\"/spec/template/spec/containers/0/env\","
+               "\"value\":[{\"name\":\"A\",\"value\":\"1\"}]}]"),
+     UNTIL(SET, is_settled)},
 };
 const struct story story_whole = {whole, ARRAY_SIZE(whole)};
 
 /* The patch to v2 is journaled, the controller dies before it leaves, and it is not wanted any more: a block.
  */
 static const struct stage not_wanted[] = {
-    {.what = "create",
-     .method = "POST",
-     .path = SETS,
-     .content_type = "application/json",
-     .body = set_body,
-     .look_at = SET,
-     .is_over = is_settled},
-    {.what = "roll to v2, up to the death",
-     .method = "PATCH",
-     .path = SET,
-     .content_type = JSON_PATCH,
-     .body = "[{\"op\":\"replace\",\"path\":\"" IMAGE "\",\"value\":\"db:v2\"}]",
-     .awaits_crash = true},
-    {.what = "undo while it is dead",
-     .method = "PATCH",
-     .path = SET,
-     .content_type = JSON_PATCH,
-     .body = "[{\"op\":\"replace\",\"path\":\"" IMAGE "\",\"value\":\"db:v1\"}]",
-     .look_at = SET,
-     .is_over = is_settled},
+    {.what = "create", CREATE_SET, UNTIL(SET, is_settled)},
+    {.what = "roll to v2, up to the death", SET_IMAGE("db:v2"), .awaits_crash = true},
+    {.what = "undo while it is dead", SET_IMAGE("db:v1"), UNTIL(SET, is_settled)},
 };
 const struct story story_not_wanted_any_more = {not_wanted, ARRAY_SIZE(not_wanted)};
