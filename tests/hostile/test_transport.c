@@ -22,12 +22,10 @@ static void begin(struct hostile_scene *scene, hostile_serve *serve, const void 
 static void an_answer_is_told_with_its_headers(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
     begin(&scene, hostile_serve_text,
           "HTTP/1.1 429 Too Many\r\naudit-id: neo-1\r\nRETRY-AFTER: 7\r\nContent-Length: 4\r\n\r\nbusy");
-    struct heard heard;
-    heard_init(&heard, scene.env);
-    heard_ask(&heard, &scene.get);
+    CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.get);
     assert_int_equal(heard.answer.outcome, HTTP_ANSWERED);
     assert_int_equal(heard.answer.status, 429);
     assert_true(heard.answer.body_whole);
@@ -36,23 +34,16 @@ static void an_answer_is_told_with_its_headers(void **state)
     assert_int_equal(heard.answer.retry_after_us, 7000000);
     assert_int_equal(heard.answer.code, ERROR_NONE);
     assert_null(heard.answer.problem);
-    heard_done(&heard);
-    hostile_scene_end(&scene);
 }
 
 static int64_t retry_after_of(const char *value)
 {
-    struct hostile_scene scene;
     CLEANUP_FREE char *text =
         xasprintf("HTTP/1.1 503 No\r\nRetry-After: %s\r\nContent-Length: 0\r\n\r\n", value);
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
     begin(&scene, hostile_serve_text, text);
-    struct heard heard;
-    heard_init(&heard, scene.env);
-    heard_ask(&heard, &scene.get);
-    int64_t result = heard.answer.retry_after_us;
-    heard_done(&heard);
-    hostile_scene_end(&scene);
-    return result;
+    CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.get);
+    return heard.answer.retry_after_us;
 }
 
 static void retry_after_is_seconds_or_a_date(void **state)
@@ -70,7 +61,7 @@ static void retry_after_is_seconds_or_a_date(void **state)
 static void a_request_arrives_as_it_was_given(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
     begin(&scene, hostile_serve_ok, NULL);
     static const struct http_header headers[] = {
         {"Content-Type", "application/merge-patch+json"}, {"Audit-ID", "neo-x-1"}, {"X-Empty", ""}};
@@ -78,9 +69,7 @@ static void a_request_arrives_as_it_was_given(void **state)
     scene.post.path = "/a/../b/%2e%2e/c?x=%20y";
     scene.post.headers = headers;
     scene.post.header_count = ARRAY_SIZE(headers);
-    struct heard heard;
-    heard_init(&heard, scene.env);
-    heard_ask(&heard, &scene.post);
+    CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.post);
     assert_int_equal(heard.answer.status, 200);
     CLEANUP_FREE char *text = hostile_request(scene.server, 0);
     assert_non_null(strstr(text, "PATCH /a/../b/%2e%2e/c?x=%20y HTTP/1.1\r\n"));
@@ -91,114 +80,88 @@ static void a_request_arrives_as_it_was_given(void **state)
     assert_non_null(strstr(text, "\r\n\r\n{\"a\":1}"));
     assert_null(strcasestr(text, "Expect:"));
     assert_null(strcasestr(text, "Transfer-Encoding"));
-    heard_done(&heard);
-    hostile_scene_end(&scene);
 }
 
 static void a_write_without_a_body_has_no_made_up_headers(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
     begin(&scene, hostile_serve_ok, NULL);
     scene.get.method = "DELETE";
     scene.get.once = true;
-    struct heard heard;
-    heard_init(&heard, scene.env);
-    heard_ask(&heard, &scene.get);
+    CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.get);
     CLEANUP_FREE char *text = hostile_request(scene.server, 0);
     assert_true(str_starts_with(text, "DELETE /x HTTP/1.1\r\n"));
     assert_null(strcasestr(text, "Content-Type"));
     assert_null(strcasestr(text, "Accept-Encoding"));
-    heard_done(&heard);
-    hostile_scene_end(&scene);
 }
 
 static void a_large_body_arrives_whole(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
     begin(&scene, hostile_serve_ok, NULL);
     size_t length = (1 << 20) + 1; /* from there on libcurl would ask for a 100 first */
     CLEANUP_FREE char *body = xmalloc(length);
     memset(body, 'b', length);
     scene.post.body = body;
     scene.post.body_length = length;
-    struct heard heard;
-    heard_init(&heard, scene.env);
-    heard_ask(&heard, &scene.post);
+    CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.post);
     CLEANUP_FREE char *text = hostile_request(scene.server, 0);
     assert_null(strcasestr(text, "Expect:"));
     const char *sent = strstr(text, "\r\n\r\n") + 4;
     assert_int_equal(strlen(sent), length);
     assert_memory_equal(sent, body, length);
-    heard_done(&heard);
-    hostile_scene_end(&scene);
 }
 
 static void a_connection_is_kept_and_a_fresh_one_is_made_on_demand(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
     begin(&scene, hostile_serve_ok, NULL);
     for (int i = 0; i < 3; i++) {
-        struct heard heard;
-        heard_init(&heard, scene.env);
         scene.get.fresh_connection = i == 2;
-        heard_ask(&heard, &scene.get);
+        CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.get);
         assert_int_equal(heard.answer.status, 200);
         assert_int_equal(hostile_connection_count(scene.server), i == 2 ? 2 : 1);
-        heard_done(&heard);
     }
-    hostile_scene_end(&scene);
 }
 
 static void each_pool_has_its_own_connections(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
     begin(&scene, hostile_serve_ok, NULL);
     for (int pool = 0; pool < HTTP_POOL_COUNT; pool++) {
-        struct heard heard;
-        heard_init(&heard, scene.env);
         scene.get.pool = (enum http_pool)pool;
-        heard_ask(&heard, &scene.get);
-        heard_done(&heard);
+        CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.get);
     }
     assert_int_equal(hostile_connection_count(scene.server), HTTP_POOL_COUNT);
-    hostile_scene_end(&scene);
 }
 
 static void a_redirect_is_an_answer(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
     begin(&scene, hostile_serve_text,
           "HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n");
-    struct heard heard;
-    heard_init(&heard, scene.env);
-    heard_ask(&heard, &scene.get);
+    CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.get);
     assert_int_equal(heard.answer.status, 302);
     assert_int_equal(hostile_request_count(scene.server), 1);
-    heard_done(&heard);
-    hostile_scene_end(&scene);
 }
 
 static void interim_answers_are_passed_over(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
     begin(&scene, hostile_serve_text,
           "HTTP/1.1 103 Early Hints\r\nAudit-Id: early\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n"
           "HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok");
-    struct heard heard;
-    heard_init(&heard, scene.env);
-    heard_ask(&heard, &scene.post);
+    CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.post);
     assert_int_equal(heard.answer.status, 201);
     assert_int_equal(heard.status_count, 1);
     assert_null(heard.answer.audit_id);
     assert_string_equal(heard.answer.body, "ok");
-    heard_done(&heard);
-    hostile_scene_end(&scene);
 }
 
 static void a_stream_is_handed_over_and_an_error_body_is_kept(void **state)
@@ -208,9 +171,9 @@ static void a_stream_is_handed_over_and_an_error_body_is_kept(void **state)
                                         "chunked\r\n\r\n4\r\none\n\r\n4\r\ntwo\n\r\n0\r\nTrailer: x\r\n\r\n",
                                         "HTTP/1.1 410 Gone\r\nContent-Length: 3\r\n\r\nold"};
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-        struct hostile_scene scene;
+        CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
         begin(&scene, hostile_serve_text, texts[i]);
-        struct heard heard;
+        CLEANUP_HEARD struct heard heard;
         heard_init(&heard, scene.env);
         heard.stream = true;
         heard_ask(&heard, &scene.get);
@@ -218,8 +181,6 @@ static void a_stream_is_handed_over_and_an_error_body_is_kept(void **state)
         assert_string_equal(buf_text(&heard.streamed), i == 0 ? "one\ntwo\n" : "");
         assert_string_equal(heard.answer.body, i == 0 ? "" : "old");
         assert_int_equal(heard.status_count, 1);
-        heard_done(&heard);
-        hostile_scene_end(&scene);
     }
 }
 
@@ -251,28 +212,21 @@ static void a_write_whose_answer_is_lost_on_a_reused_connection_is_sent_once(voi
                 {"PUT", true, true},    {"DELETE", true, false}, {"DELETE", false, false},
                 {"DELETE", false, true}};
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        struct hostile_scene scene;
         bool reset = rows[i].reset;
+        CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
         begin(&scene, serve_and_drop_writes, &reset);
-        struct heard first;
-        heard_init(&first, scene.env);
-        heard_ask(&first, &scene.get);
+        CLEANUP_HEARD struct heard first = heard_from(scene.env, &scene.get);
         assert_int_equal(first.answer.status, 200);
         scene.post.method = rows[i].method;
         if (!rows[i].body)
             scene.post.body = NULL;
-        struct heard heard;
-        heard_init(&heard, scene.env);
-        heard_ask(&heard, &scene.post);
+        CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.post);
         assert_int_equal(heard.answer.outcome, HTTP_NO_ANSWER);
         assert_int_equal(heard.answer.status, 0);
         assert_int_equal(heard.answer.code, ERROR_UNREACHABLE);
         assert_int_equal(heard.before_send_count, 1);
         assert_int_equal(heard.done_count, 1);
         assert_int_equal(hostile_scene_requests(&scene, rows[i].method), 1);
-        heard_done(&first);
-        heard_done(&heard);
-        hostile_scene_end(&scene);
     }
 }
 
@@ -292,25 +246,21 @@ static void serve_drop_second(struct hostile_connection *connection, void *conte
 static void a_read_may_be_repeated_on_a_new_connection(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
     begin(&scene, serve_drop_second, NULL);
     for (int i = 0; i < 2; i++) {
-        struct heard heard;
-        heard_init(&heard, scene.env);
-        heard_ask(&heard, &scene.get);
+        CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.get);
         assert_int_equal(heard.answer.status, 200);
-        heard_done(&heard);
     }
     assert_int_equal(hostile_request_count(scene.server), 3);
-    hostile_scene_end(&scene);
 }
 
 static void a_refused_hook_keeps_the_request_here(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
     begin(&scene, hostile_serve_ok, NULL);
-    struct heard heard;
+    CLEANUP_HEARD struct heard heard;
     heard_init(&heard, scene.env);
     heard.refuse = true;
     heard_ask(&heard, &scene.post);
@@ -318,29 +268,20 @@ static void a_refused_hook_keeps_the_request_here(void **state)
     assert_int_equal(heard.answer.code, ERROR_CANCELLED);
     assert_int_equal(heard.before_send_count, 1);
     /* Something that does arrive, later, proves that nothing was under way. */
-    struct heard after;
-    heard_init(&after, scene.env);
-    heard_ask(&after, &scene.get);
+    CLEANUP_HEARD struct heard after = heard_from(scene.env, &scene.get);
     assert_int_equal(hostile_request_count(scene.server), 1);
     assert_int_equal(hostile_scene_requests(&scene, "POST"), 0);
-    heard_done(&heard);
-    heard_done(&after);
-    hostile_scene_end(&scene);
 }
 
 static void an_interim_answer_alone_is_no_answer(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
     begin(&scene, hostile_serve_text, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 2");
     scene.post.idle_timeout_us = 200000;
-    struct heard heard;
-    heard_init(&heard, scene.env);
-    heard_ask(&heard, &scene.post);
+    CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.post);
     assert_int_equal(heard.answer.outcome, HTTP_NO_ANSWER);
     assert_int_equal(heard.answer.status, 0);
-    heard_done(&heard);
-    hostile_scene_end(&scene);
 }
 
 /* --- never sent --- */
@@ -348,20 +289,16 @@ static void an_interim_answer_alone_is_no_answer(void **state)
 static void nobody_listening_is_not_sent(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
     begin(&scene, hostile_serve_ok, NULL);
     hostile_stop(scene.server);
     scene.server = NULL;
-    struct heard heard;
-    heard_init(&heard, scene.env);
-    heard_ask(&heard, &scene.post);
+    CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.post);
     assert_int_equal(heard.answer.outcome, HTTP_NOT_SENT);
     assert_int_equal(heard.answer.code, ERROR_UNREACHABLE);
     assert_int_equal(heard.before_send_count, 0);
     assert_non_null(strstr(heard.answer.problem, scene.target.base_url + strlen("http://")));
     assert_non_null(strstr(heard.answer.problem, "Connection refused"));
-    heard_done(&heard);
-    hostile_scene_end(&scene);
 }
 
 static void what_cannot_be_a_request_is_not_sent(void **state)
@@ -387,13 +324,10 @@ static void what_cannot_be_a_request_is_not_sent(void **state)
         struct http_request request = heard_get(&server);
         request.headers = &header;
         request.header_count = 1;
-        struct heard heard;
-        heard_init(&heard, env);
-        heard_ask(&heard, &request);
+        CLEANUP_HEARD struct heard heard = heard_from(env, &request);
         assert_int_equal(heard.answer.outcome, HTTP_NOT_SENT);
         assert_int_equal(heard.answer.code, ERROR_INVALID);
         assert_non_null(strstr(heard.answer.problem, rows[i].words));
-        heard_done(&heard);
     }
 }
 
@@ -403,13 +337,10 @@ static void an_unknown_name_is_not_sent(void **state)
     CLEANUP_ENV struct env *env = env_real_make();
     struct http_server server = {.base_url = (char *)"http://name.invalid:6443"};
     struct http_request request = heard_get(&server);
-    struct heard heard;
-    heard_init(&heard, env);
-    heard_ask(&heard, &request);
+    CLEANUP_HEARD struct heard heard = heard_from(env, &request);
     assert_int_equal(heard.answer.outcome, HTTP_NOT_SENT);
     assert_int_equal(heard.answer.code, ERROR_UNREACHABLE);
     assert_non_null(strstr(heard.answer.problem, "name.invalid"));
-    heard_done(&heard);
 }
 
 /* --- proxies --- */
@@ -420,24 +351,17 @@ static void only_the_kubeconfig_names_a_proxy(void **state)
     assert_int_equal(setenv("http_proxy", "http://127.0.0.1:1", 1), 0);
     assert_int_equal(setenv("ALL_PROXY", "http://127.0.0.1:1", 1), 0);
     assert_int_equal(setenv("NO_PROXY", "*", 1), 0);
-    struct hostile_scene scene;
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
     begin(&scene, hostile_serve_ok, NULL);
-    struct heard direct;
-    heard_init(&direct, scene.env);
-    heard_ask(&direct, &scene.get);
+    CLEANUP_HEARD struct heard direct = heard_from(scene.env, &scene.get);
     assert_int_equal(direct.answer.status, 200);
     struct http_server far = {.base_url = (char *)"http://far.invalid:6443",
                               .proxy_url = scene.target.base_url};
     scene.get.server = &far;
-    struct heard heard;
-    heard_init(&heard, scene.env);
-    heard_ask(&heard, &scene.get);
+    CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.get);
     assert_int_equal(heard.answer.status, 200);
     CLEANUP_FREE char *text = hostile_request(scene.server, 1);
     assert_true(str_starts_with(text, "GET http://far.invalid:6443/x HTTP/1.1\r\n"));
-    heard_done(&direct);
-    heard_done(&heard);
-    hostile_scene_end(&scene);
     unsetenv("http_proxy");
     unsetenv("ALL_PROXY");
     unsetenv("NO_PROXY");
@@ -471,11 +395,11 @@ static void a_request_can_be_cancelled_in_each_callback(void **state)
     (void)state;
     for (int which = 0; which < 4; which++) {
         for (int both = 0; both < 2; both++) {
-            struct hostile_scene scene;
+            CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
             begin(&scene, hostile_serve_ok, NULL);
-            struct heard other;
+            CLEANUP_HEARD struct heard other;
             heard_init(&other, scene.env);
-            struct heard heard;
+            CLEANUP_HEARD struct heard heard;
             heard_init(&heard, scene.env);
             heard.stream = true;
             heard.user = &other;
@@ -485,15 +409,9 @@ static void a_request_can_be_cancelled_in_each_callback(void **state)
                 heard_submit(&other, &scene.get);
             env_run(scene.env); /* until the moment */
             /* A later request shows that the loop goes on. */
-            struct heard after;
-            heard_init(&after, scene.env);
-            heard_ask(&after, &scene.get);
+            CLEANUP_HEARD struct heard after = heard_from(scene.env, &scene.get);
             assert_int_equal(after.answer.status, 200);
             assert_int_equal(heard.done_count, which == 3 ? 1 : 0);
-            heard_done(&heard);
-            heard_done(&other);
-            heard_done(&after);
-            hostile_scene_end(&scene);
         }
     }
 }
@@ -513,14 +431,14 @@ static void a_request_can_be_started_in_each_callback(void **state)
 {
     (void)state;
     for (int which = 0; which < 4; which++) {
-        struct hostile_scene scene;
+        CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
         begin(&scene, hostile_serve_ok, NULL);
         size_t left = 2;
         struct second second = {.request = scene.get};
         heard_init(&second.heard, scene.env);
         second.heard.left = &left;
         second.request.fresh_connection = which % 2;
-        struct heard heard;
+        CLEANUP_HEARD struct heard heard;
         heard_init(&heard, scene.env);
         heard.stream = true;
         heard.user = &second;
@@ -530,16 +448,14 @@ static void a_request_can_be_started_in_each_callback(void **state)
         heard_wait(scene.env, &left);
         assert_int_equal(heard.answer.status, 200);
         assert_int_equal(second.heard.answer.status, 200);
-        heard_done(&heard);
         heard_done(&second.heard);
-        hostile_scene_end(&scene);
     }
 }
 
 static void a_request_can_be_cancelled_before_and_while_it_runs(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
     begin(&scene, hostile_serve_nothing, NULL);
     struct heard heard[3];
     for (size_t i = 0; i < ARRAY_SIZE(heard); i++) {
@@ -547,10 +463,8 @@ static void a_request_can_be_cancelled_before_and_while_it_runs(void **state)
         heard_submit(&heard[i], &scene.get);
     }
     env_http_cancel(scene.env, &heard[0].http);
-    struct heard ticking; /* one that times out runs the loop meanwhile */
-    heard_init(&ticking, scene.env);
-    scene.get.timeout_us = 100000;
-    heard_ask(&ticking, &scene.get);
+    scene.get.timeout_us = 100000; /* one that times out runs the loop meanwhile */
+    CLEANUP_HEARD struct heard ticking = heard_from(scene.env, &scene.get);
     env_http_cancel(scene.env, &heard[1].http);
     env_free(scene.env); /* the third one is still under way */
     scene.env = NULL;
@@ -558,14 +472,12 @@ static void a_request_can_be_cancelled_before_and_while_it_runs(void **state)
         assert_int_equal(heard[i].done_count, 0);
         heard_done(&heard[i]);
     }
-    heard_done(&ticking);
-    hostile_scene_end(&scene);
 }
 
 static void many_requests_share_few_connections(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
     begin(&scene, hostile_serve_ok, NULL);
     struct heard heard[150];
     size_t left = ARRAY_SIZE(heard);
@@ -581,7 +493,6 @@ static void many_requests_share_few_connections(void **state)
     }
     assert_in_range(hostile_connection_count(scene.server), 1, 8);
     assert_int_equal(hostile_request_count(scene.server), 150);
-    hostile_scene_end(&scene);
 }
 
 int main(void)

@@ -27,19 +27,15 @@ static void a_cut_answer_keeps_its_status(void **state)
         "HTTP/1.1 201 Created\r\nContent-Le",
     };
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-        struct hostile_scene scene;
+        CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
         begin(&scene, hostile_serve_text_once, texts[i]);
-        struct heard heard;
-        heard_init(&heard, scene.env);
-        heard_ask(&heard, &scene.post);
+        CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.post);
         assert_int_equal(heard.answer.outcome, HTTP_ANSWERED);
         assert_int_equal(heard.answer.status, 201);
         assert_false(heard.answer.body_whole);
         assert_int_equal(heard.answer.code, ERROR_UNREACHABLE);
         assert_non_null(heard.answer.problem);
         assert_int_equal(hostile_request_count(scene.server), 1);
-        heard_done(&heard);
-        hostile_scene_end(&scene);
     }
 }
 
@@ -50,33 +46,25 @@ static void what_is_not_http_is_no_answer(void **state)
                                         "HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n",
                                         "HTTP/1.1 abc\r\n\r\n", "\r\n\r\n\r\n"};
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
-        struct hostile_scene scene;
+        CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
         begin(&scene, hostile_serve_text_once, texts[i]);
-        struct heard heard;
-        heard_init(&heard, scene.env);
-        heard_ask(&heard, &scene.post);
+        CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.post);
         assert_int_equal(heard.answer.outcome, HTTP_NO_ANSWER);
         assert_int_equal(heard.answer.status, 0);
         assert_non_null(strstr(heard.answer.problem, "127.0.0.1"));
-        heard_done(&heard);
-        hostile_scene_end(&scene);
     }
 }
 
 static void silence_ends_at_the_timeout(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
     begin(&scene, hostile_serve_nothing, NULL);
     scene.post.timeout_us = 1000000;
-    struct heard heard;
-    heard_init(&heard, scene.env);
-    heard_ask(&heard, &scene.post);
+    CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.post);
     assert_int_equal(heard.answer.outcome, HTTP_NO_ANSWER);
     assert_int_equal(heard.answer.code, ERROR_TIMED_OUT);
     assert_non_null(strstr(heard.answer.problem, "did not answer within 1 s"));
-    heard_done(&heard);
-    hostile_scene_end(&scene);
 }
 
 static void serve_frozen_stream(struct hostile_connection *connection, void *context)
@@ -91,12 +79,12 @@ static void serve_frozen_stream(struct hostile_connection *connection, void *con
 static void a_frozen_stream_ends_at_the_idle_timeout(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
     begin(&scene, serve_frozen_stream, NULL);
     scene.get.timeout_us = 0;
     scene.get.idle_timeout_us = 1000000;
     for (size_t i = 0; i < 2; i++) {
-        struct heard heard;
+        CLEANUP_HEARD struct heard heard;
         heard_init(&heard, scene.env);
         heard.stream = true;
         heard_ask(&heard, &scene.get);
@@ -106,10 +94,8 @@ static void a_frozen_stream_ends_at_the_idle_timeout(void **state)
         assert_string_equal(buf_text(&heard.streamed), "one\n");
         assert_non_null(strstr(heard.answer.problem, "sent nothing for 1 s"));
         assert_int_equal(hostile_connection_count(scene.server), i + 1);
-        heard_done(&heard);
         scene.get.fresh_connection = true;
     }
-    hostile_scene_end(&scene);
 }
 
 static void serve_trickle(struct hostile_connection *connection, void *context)
@@ -125,18 +111,14 @@ static void serve_trickle(struct hostile_connection *connection, void *context)
 static void a_trickle_is_not_silence_but_ends_at_the_timeout(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
     begin(&scene, serve_trickle, NULL);
     scene.get.timeout_us = 2000000;
     scene.get.idle_timeout_us = 1000000;
-    struct heard heard;
-    heard_init(&heard, scene.env);
-    heard_ask(&heard, &scene.get);
+    CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.get);
     assert_int_equal(heard.answer.code, ERROR_TIMED_OUT);
     assert_non_null(strstr(heard.answer.problem, "did not answer within"));
     assert_true(heard.answer.body_length > 0);
-    heard_done(&heard);
-    hostile_scene_end(&scene);
 }
 
 /* --- without end --- */
@@ -159,17 +141,13 @@ static void an_endless_header_is_cut(void **state)
         {"", "HTTP/1.1 100 Continue\r\n\r\n"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        struct hostile_scene scene;
+        CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
         begin(&scene, serve_endless, rows[i]);
-        struct heard heard;
-        heard_init(&heard, scene.env);
-        heard_ask(&heard, &scene.get);
+        CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.get);
         assert_false(heard.answer.body_whole);
         assert_int_equal(heard.answer.outcome, i == 2 ? HTTP_NO_ANSWER : HTTP_ANSWERED);
         if (i != 1) /* a single line is bounded by libcurl, in its own words */
             assert_int_equal(heard.answer.code, ERROR_TOO_LARGE);
-        heard_done(&heard);
-        hostile_scene_end(&scene);
     }
 }
 
@@ -179,27 +157,23 @@ static const char *const endless_body[] = {"HTTP/1.1 200 OK\r\nTransfer-Encoding
 static void an_endless_body_is_cut_at_its_bound(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
     begin(&scene, serve_endless, endless_body);
     scene.get.answer_max = 1000;
-    struct heard heard;
-    heard_init(&heard, scene.env);
-    heard_ask(&heard, &scene.get);
+    CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.get);
     assert_int_equal(heard.answer.outcome, HTTP_ANSWERED);
     assert_int_equal(heard.answer.status, 200);
     assert_int_equal(heard.answer.code, ERROR_TOO_LARGE);
     assert_int_equal(heard.answer.body_length, 1000);
     assert_non_null(strstr(heard.answer.problem, "1000 bytes"));
-    heard_done(&heard);
-    hostile_scene_end(&scene);
 }
 
 static void a_reader_can_end_an_endless_stream(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
     begin(&scene, serve_endless, endless_body);
-    struct heard heard;
+    CLEANUP_HEARD struct heard heard;
     heard_init(&heard, scene.env);
     heard.stream = true;
     heard.end_at_data = true;
@@ -207,8 +181,6 @@ static void a_reader_can_end_an_endless_stream(void **state)
     assert_int_equal(heard.answer.code, ERROR_CANCELLED);
     assert_int_equal(heard.data_count, 1);
     assert_int_equal(heard.done_count, 1);
-    heard_done(&heard);
-    hostile_scene_end(&scene);
 }
 
 /* A gzip body made by hand: 'a', then matches of 258 bytes at distance 1 (13 bits each), fixed Huffman codes.
@@ -269,35 +241,29 @@ static void serve_bytes(struct hostile_connection *connection, void *context)
 static void packed_answers_are_bounded_after_unpacking(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
     CLEANUP_BUF struct buf bomb = BUF_INIT(1 << 20);
     make_bomb(&bomb, 100000); /* 162 kB become 26 MB */
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
     begin(&scene, serve_bytes, &bomb);
-    struct heard heard;
-    heard_init(&heard, scene.env);
-    heard_ask(&heard, &scene.get);
+    CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.get);
     CLEANUP_FREE char *text = hostile_request(scene.server, 0);
     assert_non_null(strstr(text, "\r\nAccept-Encoding: gzip\r\n"));
     assert_int_equal(heard.answer.code, ERROR_TOO_LARGE);
     assert_int_equal(heard.answer.body_length, scene.get.answer_max);
     assert_int_equal(heard.answer.body[12345], 'a');
-    heard_done(&heard);
-    hostile_scene_end(&scene);
 }
 
 static void streams_are_never_packed(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
     begin(&scene, hostile_serve_ok, NULL);
-    struct heard heard;
+    CLEANUP_HEARD struct heard heard;
     heard_init(&heard, scene.env);
     heard.stream = true;
     heard_ask(&heard, &scene.get);
     CLEANUP_FREE char *text = hostile_request(scene.server, 0);
     assert_null(strcasestr(text, "Accept-Encoding"));
-    heard_done(&heard);
-    hostile_scene_end(&scene);
 }
 
 int main(void)

@@ -58,6 +58,12 @@ static void begin(struct hostile_scene *scene, const struct hostile_options *opt
     str_replace(&scene->target.ca_pem, made.authority.certificate_pem);
 }
 
+/* A server that says yes to everything, as this identity. */
+static void begin_as(struct hostile_scene *scene, const struct hostile_identity *identity)
+{
+    begin(scene, &(struct hostile_options){.serve = hostile_serve_ok, .identity = identity});
+}
+
 static void serve_h2(struct hostile_connection *connection, void *context)
 {
     hostile_serve_h2(connection, context);
@@ -69,33 +75,25 @@ static void serve_h2(struct hostile_connection *connection, void *context)
 static void expect_distrust(const struct hostile_identity *identity, const char *ca_pem, enum error_code code,
                             const char *words)
 {
-    struct hostile_scene scene;
-    begin(&scene, &(struct hostile_options){.serve = hostile_serve_ok, .identity = identity});
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
+    begin_as(&scene, identity);
     str_replace(&scene.target.ca_pem, ca_pem);
-    struct heard heard;
-    heard_init(&heard, scene.env);
-    heard_ask(&heard, &scene.get);
+    CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.get);
     assert_int_equal(heard.answer.outcome, HTTP_NOT_SENT);
     assert_int_equal(heard.before_send_count, 0);
     assert_int_equal(heard.answer.code, code);
     assert_non_null(strstr(heard.answer.problem, words));
     assert_non_null(strstr(heard.answer.problem, "127.0.0.1:"));
     assert_int_equal(hostile_request_count(scene.server), 0);
-    heard_done(&heard);
-    hostile_scene_end(&scene);
 }
 
 static void a_server_of_our_authority_is_trusted(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
-    begin(&scene, &(struct hostile_options){.serve = hostile_serve_ok, .identity = &made.good});
-    struct heard heard;
-    heard_init(&heard, scene.env);
-    heard_ask(&heard, &scene.get);
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
+    begin_as(&scene, &made.good);
+    CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.get);
     assert_int_equal(heard.answer.status, 200);
-    heard_done(&heard);
-    hostile_scene_end(&scene);
 }
 
 static void anyone_else_is_not(void **state)
@@ -115,62 +113,47 @@ static void anyone_else_is_not(void **state)
 static void trust_is_not_kept_from_another_configuration(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
-    begin(&scene, &(struct hostile_options){.serve = hostile_serve_ok, .identity = &made.good});
-    struct heard heard;
-    heard_init(&heard, scene.env);
-    heard_ask(&heard, &scene.get);
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
+    begin_as(&scene, &made.good);
+    CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.get);
     assert_int_equal(heard.answer.status, 200);
     /* The connection stands, but it was made under another authority. */
     struct http_server doubter = scene.target;
     doubter.ca_pem = made.stranger.certificate_pem;
     scene.get.server = &doubter;
-    struct heard second;
-    heard_init(&second, scene.env);
-    heard_ask(&second, &scene.get);
+    CLEANUP_HEARD struct heard second = heard_from(scene.env, &scene.get);
     assert_int_equal(second.answer.code, ERROR_FORBIDDEN);
-    heard_done(&heard);
-    heard_done(&second);
-    hostile_scene_end(&scene);
 }
 
 static void another_name_can_be_verified_and_the_host_header_stays(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
-    begin(&scene, &(struct hostile_options){.serve = hostile_serve_ok, .identity = &made.other_name});
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
+    begin_as(&scene, &made.other_name);
     scene.target.server_name = xstrdup("kubernetes.default.svc");
-    struct heard heard;
-    heard_init(&heard, scene.env);
-    heard_ask(&heard, &scene.get);
+    CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.get);
     assert_int_equal(heard.answer.status, 200);
     CLEANUP_FREE char *text = hostile_request(scene.server, 0);
     CLEANUP_FREE char *host = xasprintf("\r\nHost: 127.0.0.1:%d\r\n", hostile_port(scene.server));
     assert_non_null(strstr(text, host));
-    heard_done(&heard);
-    hostile_scene_end(&scene);
 }
 
 static void insecure_trusts_anyone(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
-    begin(&scene, &(struct hostile_options){.serve = hostile_serve_ok, .identity = &made.expired});
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
+    begin_as(&scene, &made.expired);
     str_replace(&scene.target.ca_pem, NULL);
     scene.target.insecure = true;
-    struct heard heard;
-    heard_init(&heard, scene.env);
-    heard_ask(&heard, &scene.get);
+    CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.get);
     assert_int_equal(heard.answer.status, 200);
-    heard_done(&heard);
-    hostile_scene_end(&scene);
 }
 
 static void a_client_certificate_is_shown(void **state)
 {
     (void)state;
     for (int with = 0; with < 2; with++) {
-        struct hostile_scene scene;
+        CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
         begin(&scene, &(struct hostile_options){.serve = hostile_serve_ok,
                                                 .identity = &made.good,
                                                 .client_ca_pem = made.authority.certificate_pem});
@@ -178,31 +161,23 @@ static void a_client_certificate_is_shown(void **state)
             scene.target.certificate_pem = xstrdup(made.client.certificate_pem);
             scene.target.key_pem = xstrdup(made.client.key_pem);
         }
-        struct heard heard;
-        heard_init(&heard, scene.env);
-        heard_ask(&heard, &scene.get);
+        CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.get);
         assert_int_equal(heard.answer.status, with ? 200 : 0);
         assert_int_equal(hostile_request_count(scene.server), with);
-        heard_done(&heard);
-        hostile_scene_end(&scene);
     }
 }
 
 static void a_client_key_that_does_not_fit_is_named(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
-    begin(&scene, &(struct hostile_options){.serve = hostile_serve_ok, .identity = &made.good});
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
+    begin_as(&scene, &made.good);
     scene.target.certificate_pem = xstrdup(made.client.certificate_pem);
     scene.target.key_pem = xstrdup(made.stranger.key_pem);
-    struct heard heard;
-    heard_init(&heard, scene.env);
-    heard_ask(&heard, &scene.get);
+    CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.get);
     assert_int_equal(heard.answer.outcome, HTTP_NOT_SENT);
     assert_int_equal(heard.answer.code, ERROR_INVALID);
     assert_non_null(strstr(heard.answer.problem, "client certificate or key"));
-    heard_done(&heard);
-    hostile_scene_end(&scene);
 }
 
 /* made.client's key under a pass phrase; the caller's. */
@@ -234,19 +209,15 @@ static void nobody_is_asked_for_a_pass_phrase(void **state)
     if (session == 0) {
         setsid();
         dup2(ends[0], STDIN_FILENO);
-        struct hostile_scene scene;
-        begin(&scene, &(struct hostile_options){.serve = hostile_serve_ok, .identity = &made.good});
+        CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
+        begin_as(&scene, &made.good);
         scene.target.certificate_pem = xstrdup(made.client.certificate_pem);
         scene.target.key_pem = encrypted_client_key("secret");
-        struct heard heard;
-        heard_init(&heard, scene.env);
-        heard_ask(&heard, &scene.get);
+        CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.get);
         char left[8];
         bool good = heard.answer.outcome == HTTP_NOT_SENT && heard.answer.code == ERROR_INVALID &&
                     strstr(heard.answer.problem, "client certificate or key") &&
                     read(STDIN_FILENO, left, sizeof(left)) == 7;
-        heard_done(&heard);
-        hostile_scene_end(&scene);
         _exit(good ? 0 : 1);
     }
     int status = 0;
@@ -268,26 +239,22 @@ static void serve_complaint(struct hostile_connection *connection, void *context
 static void a_server_without_tls_is_named(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
     begin(&scene, &(struct hostile_options){.serve = serve_complaint});
     CLEANUP_FREE char *url = xasprintf("https://127.0.0.1:%d", hostile_port(scene.server));
     str_replace(&scene.target.base_url, url);
-    struct heard heard;
-    heard_init(&heard, scene.env);
-    heard_ask(&heard, &scene.get);
+    CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.get);
     assert_int_equal(heard.answer.outcome, HTTP_NOT_SENT);
     assert_int_equal(heard.answer.code, ERROR_UNREACHABLE);
     assert_non_null(strstr(heard.answer.problem, "does it serve https there, or is http:// meant?"));
-    heard_done(&heard);
-    hostile_scene_end(&scene);
 }
 
 /* --- HTTP/2 --- */
 
-static struct hostile_options h2_options(const struct hostile_h2 *h2)
+static void begin_h2(struct hostile_scene *scene, const struct hostile_h2 *h2)
 {
-    return (struct hostile_options){
-        .serve = serve_h2, .context = (void *)h2, .identity = &made.good, .http2 = true};
+    begin(scene, &(struct hostile_options){
+                     .serve = serve_h2, .context = (void *)h2, .identity = &made.good, .http2 = true});
 }
 
 static void run_many(struct hostile_scene *scene, struct heard *heard, size_t count)
@@ -304,11 +271,10 @@ static void run_many(struct hostile_scene *scene, struct heard *heard, size_t co
 static void streams_share_one_connection(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
     /* Nothing is answered before all are open at once. */
     struct hostile_h2 h2 = {.answer_first = SIZE_MAX, .hold_until = 20};
-    struct hostile_options options = h2_options(&h2);
-    begin(&scene, &options);
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
+    begin_h2(&scene, &h2);
     struct heard heard[20];
     run_many(&scene, heard, ARRAY_SIZE(heard));
     for (size_t i = 0; i < ARRAY_SIZE(heard); i++) {
@@ -317,16 +283,14 @@ static void streams_share_one_connection(void **state)
         heard_done(&heard[i]);
     }
     assert_int_equal(hostile_connection_count(scene.server), 1);
-    hostile_scene_end(&scene);
 }
 
 static void more_requests_than_a_connection_holds_all_finish(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
     struct hostile_h2 h2 = {.streams_max = 100, .answer_first = SIZE_MAX};
-    struct hostile_options options = h2_options(&h2);
-    begin(&scene, &options);
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
+    begin_h2(&scene, &h2);
     struct heard heard[150];
     run_many(&scene, heard, ARRAY_SIZE(heard));
     for (size_t i = 0; i < ARRAY_SIZE(heard); i++) {
@@ -336,22 +300,17 @@ static void more_requests_than_a_connection_holds_all_finish(void **state)
     }
     assert_int_equal(hostile_request_count(scene.server), 150);
     assert_in_range(hostile_connection_count(scene.server), 1, 8);
-    hostile_scene_end(&scene);
 }
 
 static void a_connection_full_of_watches_gets_companions(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
     /* One is answered (by then the limit is known), the others never: more connections, or starvation. */
     struct hostile_h2 h2 = {.streams_max = 5, .answer_first = 1};
-    struct hostile_options options = h2_options(&h2);
-    begin(&scene, &options);
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
+    begin_h2(&scene, &h2);
     scene.get.pool = HTTP_POOL_WATCH;
-    struct heard first;
-    heard_init(&first, scene.env);
-    heard_ask(&first, &scene.get);
-    heard_done(&first);
+    CLEANUP_HEARD struct heard first = heard_from(scene.env, &scene.get);
     struct heard heard[10];
     for (size_t i = 0; i < ARRAY_SIZE(heard); i++) {
         heard_init(&heard[i], scene.env);
@@ -364,46 +323,34 @@ static void a_connection_full_of_watches_gets_companions(void **state)
     }
     assert_int_equal(hostile_request_count(scene.server), 11);
     assert_in_range(hostile_connection_count(scene.server), 2, 10);
-    hostile_scene_end(&scene);
 }
 
 static void after_a_stall_nothing_new_is_put_on_that_connection(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
     /* Each connection answers one stream and is frozen then. */
     struct hostile_h2 h2 = {.answer_first = 1};
-    struct hostile_options options = h2_options(&h2);
-    begin(&scene, &options);
-    struct heard first;
-    heard_init(&first, scene.env);
-    heard_ask(&first, &scene.get);
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
+    begin_h2(&scene, &h2);
+    CLEANUP_HEARD struct heard first = heard_from(scene.env, &scene.get);
     assert_int_equal(first.answer.status, 200);
     scene.get.idle_timeout_us = 1000000;
-    struct heard frozen;
-    heard_init(&frozen, scene.env);
-    heard_ask(&frozen, &scene.get);
+    CLEANUP_HEARD struct heard frozen = heard_from(scene.env, &scene.get);
     assert_int_equal(frozen.answer.outcome, HTTP_NO_ANSWER);
     assert_int_equal(frozen.answer.code, ERROR_TIMED_OUT);
     assert_int_equal(hostile_connection_count(scene.server), 1);
-    struct heard next; /* does not even ask for a fresh one */
-    heard_init(&next, scene.env);
-    heard_ask(&next, &scene.get);
+    /* The next one does not even ask for a fresh one. */
+    CLEANUP_HEARD struct heard next = heard_from(scene.env, &scene.get);
     assert_int_equal(next.answer.status, 200);
     assert_int_equal(hostile_connection_count(scene.server), 2);
-    heard_done(&first);
-    heard_done(&frozen);
-    heard_done(&next);
-    hostile_scene_end(&scene);
 }
 
 static void a_fresh_connection_leaves_others_alone(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
     struct hostile_h2 h2 = {.answer_first = SIZE_MAX, .hold_until = 2};
-    struct hostile_options options = h2_options(&h2);
-    begin(&scene, &options);
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
+    begin_h2(&scene, &h2);
     scene.get.timeout_us = 3000000;
     size_t left = 4;
     struct heard heard[4];
@@ -424,22 +371,18 @@ static void a_fresh_connection_leaves_others_alone(void **state)
     }
     assert_int_equal(answered, 2);
     assert_int_equal(hostile_connection_count(scene.server), 2);
-    hostile_scene_end(&scene);
 }
 
 static void a_refused_stream_is_not_sent_again_when_once(void **state)
 {
     (void)state;
     for (int once = 0; once < 2; once++) {
-        struct hostile_scene scene;
         struct hostile_h2 h2 = {.answer_first = SIZE_MAX, .refuse_first = true};
-        struct hostile_options options = h2_options(&h2);
-        begin(&scene, &options);
+        CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
+        begin_h2(&scene, &h2);
         scene.get.method = once ? "DELETE" : "GET";
         scene.get.once = once;
-        struct heard heard;
-        heard_init(&heard, scene.env);
-        heard_ask(&heard, &scene.get);
+        CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.get);
         if (once) {
             assert_int_equal(heard.answer.outcome, HTTP_NO_ANSWER);
             assert_int_equal(heard.before_send_count, 1);
@@ -447,8 +390,6 @@ static void a_refused_stream_is_not_sent_again_when_once(void **state)
         } else {
             assert_int_equal(heard.answer.status, 200);
         }
-        heard_done(&heard);
-        hostile_scene_end(&scene);
     }
 }
 
@@ -463,25 +404,18 @@ static void serve_h2_and_die(struct hostile_connection *connection, void *contex
 static void a_write_whose_http2_connection_dies_is_sent_once(void **state)
 {
     (void)state;
-    struct hostile_scene scene;
-    struct hostile_options options = {.serve = serve_h2_and_die, .identity = &made.good, .http2 = true};
-    begin(&scene, &options);
-    struct heard first;
-    heard_init(&first, scene.env);
-    heard_ask(&first, &scene.get);
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
+    begin(&scene,
+          &(struct hostile_options){.serve = serve_h2_and_die, .identity = &made.good, .http2 = true});
+    CLEANUP_HEARD struct heard first = heard_from(scene.env, &scene.get);
     assert_int_equal(first.answer.status, 200);
     scene.get.method = "POST";
     scene.get.body = "{}";
     scene.get.body_length = 2;
     scene.get.once = true;
-    struct heard heard;
-    heard_init(&heard, scene.env);
-    heard_ask(&heard, &scene.get);
+    CLEANUP_HEARD struct heard heard = heard_from(scene.env, &scene.get);
     assert_int_equal(heard.answer.outcome, HTTP_NO_ANSWER);
     assert_int_equal(hostile_request_count(scene.server), 2);
-    heard_done(&first);
-    heard_done(&heard);
-    hostile_scene_end(&scene);
 }
 
 int main(void)

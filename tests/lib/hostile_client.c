@@ -75,6 +75,14 @@ void heard_ask(struct heard *heard, const struct http_request *request)
     heard->left = NULL;
 }
 
+struct heard heard_from(struct env *env, const struct http_request *request)
+{
+    struct heard heard;
+    heard_init(&heard, env);
+    heard_ask(&heard, request);
+    return heard;
+}
+
 void heard_wait(struct env *env, size_t *left)
 {
     if (*left > 0)

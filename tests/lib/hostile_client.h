@@ -32,10 +32,13 @@ struct heard {
 
 void heard_init(struct heard *heard, struct env *env);
 void heard_done(struct heard *heard);
+#define CLEANUP_HEARD __attribute__((cleanup(heard_done)))
 /* Submits; does not wait. */
 void heard_submit(struct heard *heard, const struct http_request *request);
 /* Submits and runs the loop until it is done. */
 void heard_ask(struct heard *heard, const struct http_request *request);
+/* What a request is told, asked as it is and waited for. */
+struct heard heard_from(struct env *env, const struct http_request *request);
 /* Runs the loop until all of those (count of them, submitted) are done; left counts them. */
 void heard_wait(struct env *env, size_t *left);
 /* A GET of /x with a timeout of 10 s and 1 MiB. */
@@ -52,6 +55,8 @@ struct hostile_scene {
 void hostile_scene_begin(struct hostile_scene *scene, const struct hostile_options *options);
 /* Env and server may have been ended (and set to NULL) before. */
 void hostile_scene_end(struct hostile_scene *scene);
+/* It ends before anything that was declared before it, such as what its server serves from. */
+#define CLEANUP_HOSTILE_SCENE __attribute__((cleanup(hostile_scene_end)))
 /* Runs the loop until the server has got so many requests, or for 30 s. */
 void hostile_scene_run_until(struct hostile_scene *scene, size_t request_count);
 /* How many requests that begin with method the server got. */
