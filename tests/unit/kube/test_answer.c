@@ -6,6 +6,15 @@
 
 #include <cmocka.h>
 
+#define CLEANUP_DECODED __attribute__((cleanup(kube_decoded_done)))
+
+static struct kube_decoded decode_http(const struct http_answer *http, enum kube_decode_mode mode)
+{
+    struct kube_decoded decoded;
+    kube_decode(http, mode, &decoded);
+    return decoded;
+}
+
 static struct kube_decoded decode(int status, const char *body, enum kube_decode_mode mode)
 {
     struct http_answer http = {.outcome = HTTP_ANSWERED,
@@ -14,9 +23,7 @@ static struct kube_decoded decode(int status, const char *body, enum kube_decode
                                .body = body,
                                .body_length = strlen(body),
                                .retry_after_us = -1};
-    struct kube_decoded decoded;
-    kube_decode(&http, mode, &decoded);
-    return decoded;
+    return decode_http(&http, mode);
 }
 
 static void every_status_has_its_code(void **state)
@@ -51,19 +58,18 @@ static void every_status_has_its_code(void **state)
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         CLEANUP_FREE char *body = xasprintf("{\"kind\":\"Status\",\"reason\":\"%s\"}", cases[i].reason);
-        struct kube_decoded decoded = decode(cases[i].http, body, KUBE_DECODE_WRITE);
+        CLEANUP_DECODED struct kube_decoded decoded = decode(cases[i].http, body, KUBE_DECODE_WRITE);
         assert_int_equal(decoded.answer.outcome, KUBE_REFUSED);
         assert_int_equal(decoded.answer.http, cases[i].http);
         assert_int_equal(decoded.answer.code, cases[i].code);
         assert_string_equal(decoded.answer.reason, cases[i].reason);
-        kube_decoded_done(&decoded);
     }
 }
 
 static void a_status_gives_reason_message_causes_and_waiting_time(void **state)
 {
     (void)state;
-    struct kube_decoded decoded = decode(
+    CLEANUP_DECODED struct kube_decoded decoded = decode(
         409,
         "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"message\":\"Apply failed with 1 "
         "conflict\",\"reason\":\"Conflict\",\"details\":{\"retryAfterSeconds\":2,\"causes\":[{\"reason\":"
@@ -83,7 +89,6 @@ static void a_status_gives_reason_message_causes_and_waiting_time(void **state)
     assert_string_equal(answer->summary,
                         "409 Conflict: .spec.replicas (FieldManagerConflict): Apply failed with 1 "
                         "conflict");
-    kube_decoded_done(&decoded);
 }
 
 static void causes_are_bounded(void **state)
@@ -94,10 +99,9 @@ static void causes_are_bounded(void **state)
     for (int i = 0; i < 1000; i++)
         buf_add_text(&body, ",{\"field\":\"spec.a\",\"reason\":\"FieldValueInvalid\"}");
     buf_add_text(&body, "]}}");
-    struct kube_decoded decoded = decode(422, buf_text(&body), KUBE_DECODE_WRITE);
+    CLEANUP_DECODED struct kube_decoded decoded = decode(422, buf_text(&body), KUBE_DECODE_WRITE);
     assert_int_equal(decoded.answer.cause_count, KUBE_CAUSES_MAX);
     assert_true(strlen(decoded.answer.summary) < KUBE_SUMMARY_SIZE);
-    kube_decoded_done(&decoded);
 }
 
 /* Each body is what a server answers to a manifest that holds "hunter2". */
@@ -126,12 +130,11 @@ static void no_summary_and_no_sentence_repeats_a_value(void **state)
               "no\\nhunter2\"}"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct kube_decoded decoded = decode(cases[i].http, cases[i].body, KUBE_DECODE_WRITE);
+        CLEANUP_DECODED struct kube_decoded decoded = decode(cases[i].http, cases[i].body, KUBE_DECODE_WRITE);
         CLEANUP_FREE char *sentence = kube_answer_sentence(&decoded.answer, "creating a pod");
         assert_null(strstr(decoded.answer.summary, "hunter2"));
         assert_null(strstr(sentence, "hunter2"));
         assert_null(strchr(decoded.answer.summary, '\n'));
-        kube_decoded_done(&decoded);
     }
 }
 
@@ -154,9 +157,8 @@ static void a_summary_says_what_a_history_needs(void **state)
         {200, "{}", "200"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct kube_decoded decoded = decode(cases[i].http, cases[i].body, KUBE_DECODE_WRITE);
+        CLEANUP_DECODED struct kube_decoded decoded = decode(cases[i].http, cases[i].body, KUBE_DECODE_WRITE);
         assert_string_equal(decoded.answer.summary, cases[i].summary);
-        kube_decoded_done(&decoded);
     }
 }
 
@@ -171,23 +173,21 @@ static void a_summary_is_cut_between_characters(void **state)
         for (int i = 0; i < 200; i++)
             buf_add_text(&body, "\xE2\x82\xAC");
         buf_add_text(&body, "\"}");
-        struct kube_decoded decoded = decode(404, buf_text(&body), KUBE_DECODE_WRITE);
+        CLEANUP_DECODED struct kube_decoded decoded = decode(404, buf_text(&body), KUBE_DECODE_WRITE);
         const char *summary = decoded.answer.summary;
         size_t length = strlen(summary);
         assert_true(length > 250 && length <= 256);
         assert_string_equal(summary + length - 3, "\xE2\x82\xAC");
-        kube_decoded_done(&decoded);
     }
 }
 
 static void control_characters_do_not_reach_a_summary(void **state)
 {
     (void)state;
-    struct kube_decoded decoded =
+    CLEANUP_DECODED struct kube_decoded decoded =
         decode(404, "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"message\":\"a\\u001b[2Jb\\u007fc\\rd\"}",
                KUBE_DECODE_READ);
     assert_string_equal(decoded.answer.summary, "404 NotFound: a [2Jb c");
-    kube_decoded_done(&decoded);
 }
 
 /* A summary goes into the journal and into Kubernetes as JSON: it is text, whatever a proxy may say. */
@@ -197,10 +197,8 @@ static void a_summary_is_text(void **state)
     struct http_answer http = {.outcome = HTTP_NO_ANSWER,
                                .code = ERROR_INVALID,
                                .problem = "not HTTP: \xFF\xC3\xA9\xC2\x9B[2J \xE2\x82"};
-    struct kube_decoded decoded;
-    kube_decode(&http, KUBE_DECODE_WRITE, &decoded);
+    CLEANUP_DECODED struct kube_decoded decoded = decode_http(&http, KUBE_DECODE_WRITE);
     assert_string_equal(decoded.answer.summary, "no answer: not HTTP: ?\xC3\xA9 [2J ??");
-    kube_decoded_done(&decoded);
 }
 
 static void a_read_needs_its_body_and_a_write_does_not(void **state)
@@ -213,32 +211,26 @@ static void a_read_needs_its_body_and_a_write_does_not(void **state)
                               .retry_after_us = -1,
                               .problem = "the connection was cut",
                               .code = ERROR_UNREACHABLE};
-    struct kube_decoded decoded;
-    kube_decode(&cut, KUBE_DECODE_READ, &decoded);
-    assert_int_equal(decoded.answer.outcome, KUBE_NO_ANSWER);
-    assert_int_equal(decoded.answer.code, ERROR_UNREACHABLE);
-    assert_true(decoded.answer.body_cut);
-    assert_string_equal(decoded.answer.summary, "no answer: the connection was cut");
-    kube_decoded_done(&decoded);
-    kube_decode(&cut, KUBE_DECODE_WRITE, &decoded);
-    assert_int_equal(decoded.answer.outcome, KUBE_OK);
-    assert_true(decoded.answer.body_cut);
-    assert_null(decoded.answer.body);
-    assert_null(decoded.answer.stranger);
-    kube_decoded_done(&decoded);
+    CLEANUP_DECODED struct kube_decoded cut_read = decode_http(&cut, KUBE_DECODE_READ);
+    assert_int_equal(cut_read.answer.outcome, KUBE_NO_ANSWER);
+    assert_int_equal(cut_read.answer.code, ERROR_UNREACHABLE);
+    assert_true(cut_read.answer.body_cut);
+    assert_string_equal(cut_read.answer.summary, "no answer: the connection was cut");
+    CLEANUP_DECODED struct kube_decoded cut_write = decode_http(&cut, KUBE_DECODE_WRITE);
+    assert_int_equal(cut_write.answer.outcome, KUBE_OK);
+    assert_true(cut_write.answer.body_cut);
+    assert_null(cut_write.answer.body);
+    assert_null(cut_write.answer.stranger);
     cut.body = "<html>Plea";
     cut.body_length = strlen(cut.body);
-    kube_decode(&cut, KUBE_DECODE_WRITE, &decoded);
-    assert_non_null(decoded.answer.stranger);
-    kube_decoded_done(&decoded);
-    decoded = decode(200, "no JSON", KUBE_DECODE_READ);
-    assert_int_equal(decoded.answer.outcome, KUBE_NO_ANSWER);
-    assert_int_equal(decoded.answer.code, ERROR_CORRUPT);
-    kube_decoded_done(&decoded);
-    decoded = decode(201, "no JSON", KUBE_DECODE_WRITE);
-    assert_int_equal(decoded.answer.outcome, KUBE_OK);
-    assert_true(decoded.answer.body_cut);
-    kube_decoded_done(&decoded);
+    CLEANUP_DECODED struct kube_decoded cut_page = decode_http(&cut, KUBE_DECODE_WRITE);
+    assert_non_null(cut_page.answer.stranger);
+    CLEANUP_DECODED struct kube_decoded odd_read = decode(200, "no JSON", KUBE_DECODE_READ);
+    assert_int_equal(odd_read.answer.outcome, KUBE_NO_ANSWER);
+    assert_int_equal(odd_read.answer.code, ERROR_CORRUPT);
+    CLEANUP_DECODED struct kube_decoded odd_write = decode(201, "no JSON", KUBE_DECODE_WRITE);
+    assert_int_equal(odd_write.answer.outcome, KUBE_OK);
+    assert_true(odd_write.answer.body_cut);
 }
 
 static void a_request_that_was_not_answered_says_why(void **state)
@@ -248,15 +240,13 @@ static void a_request_that_was_not_answered_says_why(void **state)
                                .retry_after_us = -1,
                                .problem = "cannot connect to 10.0.0.1:6443: Connection refused",
                                .code = ERROR_UNREACHABLE};
-    struct kube_decoded decoded;
-    kube_decode(&none, KUBE_DECODE_WRITE, &decoded);
+    CLEANUP_DECODED struct kube_decoded decoded = decode_http(&none, KUBE_DECODE_WRITE);
     assert_int_equal(decoded.answer.outcome, KUBE_NOT_SENT);
     assert_int_equal(decoded.answer.http, 0);
     assert_int_equal(decoded.answer.code, ERROR_UNREACHABLE);
     CLEANUP_FREE char *sentence = kube_answer_sentence(&decoded.answer, "reading pods");
     assert_string_equal(sentence,
                         "reading pods: not sent: cannot connect to 10.0.0.1:6443: Connection refused");
-    kube_decoded_done(&decoded);
 }
 
 static void a_sentence_says_what_to_do(void **state)
@@ -278,18 +268,16 @@ static void a_sentence_says_what_to_do(void **state)
         {429, "{\"kind\":\"Status\",\"reason\":\"TooManyRequests\"}", "try again"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct kube_decoded decoded = decode(cases[i].http, cases[i].body, KUBE_DECODE_READ);
+        CLEANUP_DECODED struct kube_decoded decoded = decode(cases[i].http, cases[i].body, KUBE_DECODE_READ);
         CLEANUP_FREE char *sentence = kube_answer_sentence(&decoded.answer, "reading pods");
         assert_true(str_starts_with(sentence, "reading pods: "));
         assert_non_null(strstr(sentence, cases[i].holds));
-        kube_decoded_done(&decoded);
     }
     /* An object that is not there is no missing definition. */
-    struct kube_decoded decoded = decode(
+    CLEANUP_DECODED struct kube_decoded decoded = decode(
         404, "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"details\":{\"name\":\"x\"}}", KUBE_DECODE_READ);
     CLEANUP_FREE char *sentence = kube_answer_sentence(&decoded.answer, "reading x");
     assert_null(strstr(sentence, "definition"));
-    kube_decoded_done(&decoded);
 }
 
 /* Who answers is no API server, or speaks another protocol: neither a permission nor a definition helps. */
@@ -315,7 +303,7 @@ static void an_answer_of_a_stranger_says_so(void **state)
         {400, "<p>Reason: You're speaking plain HTTP to an SSL-enabled server port.", "https://"},
     };
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-        struct kube_decoded decoded = decode(cases[i].http, cases[i].body, KUBE_DECODE_READ);
+        CLEANUP_DECODED struct kube_decoded decoded = decode(cases[i].http, cases[i].body, KUBE_DECODE_READ);
         CLEANUP_FREE char *sentence = kube_answer_sentence(&decoded.answer, "reading pods");
         assert_non_null(decoded.answer.stranger);
         if (!strstr(sentence, cases[i].holds) || !strstr(sentence, "kubeconfig"))
@@ -323,11 +311,9 @@ static void an_answer_of_a_stranger_says_so(void **state)
         assert_null(strstr(sentence, "hunter2"));
         assert_null(strstr(sentence, "definition"));
         assert_null(strstr(sentence, "grant"));
-        kube_decoded_done(&decoded);
     }
-    struct kube_decoded decoded = decode(404, "404 page not found\n", KUBE_DECODE_READ);
+    CLEANUP_DECODED struct kube_decoded decoded = decode(404, "404 page not found\n", KUBE_DECODE_READ);
     assert_null(decoded.answer.stranger);
-    kube_decoded_done(&decoded);
 }
 
 static void an_error_line_of_a_watch_is_a_status(void **state)
@@ -346,11 +332,10 @@ static void an_error_line_of_a_watch_is_a_status(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         cJSON *tree = NULL;
         assert_int_equal(json_parse(cases[i].status, strlen(cases[i].status), &tree, NULL), 0);
-        struct kube_decoded decoded;
+        CLEANUP_DECODED struct kube_decoded decoded;
         kube_decode_status(tree, &decoded);
         assert_int_equal(decoded.answer.http, cases[i].http);
         assert_int_equal(decoded.answer.code, cases[i].code);
-        kube_decoded_done(&decoded);
     }
 }
 
