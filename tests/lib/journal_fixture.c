@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "journal_fixture.h"
 
+#include "journal/verify.h"
+
 #include <dirent.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -52,6 +54,28 @@ void journal_fixture_teardown(struct journal_fixture *fixture)
     free(fixture->folder);
     free(fixture->path);
     *fixture = (struct journal_fixture){0};
+}
+
+int journal_fixture_make(void **state)
+{
+    struct journal_fixture *fixture = xcalloc(1, sizeof(*fixture));
+    journal_fixture_setup(fixture);
+    *state = fixture;
+    return 0;
+}
+
+int journal_fixture_make_open(void **state)
+{
+    journal_fixture_make(state);
+    journal_fixture_open(*state);
+    return 0;
+}
+
+int journal_fixture_free(void **state)
+{
+    journal_fixture_teardown(*state);
+    free(*state);
+    return 0;
 }
 
 void journal_fixture_open(struct journal_fixture *fixture)
@@ -192,4 +216,18 @@ const char *journal_fixture_sql(const char *path, const char *sql)
 const char *journal_fixture_sql_words(void)
 {
     return answer;
+}
+
+char *journal_fixture_verify(const struct journal_fixture *fixture)
+{
+    CLEANUP_JOURNAL_READER struct journal_reader *reader = NULL;
+    CLEANUP_ERROR struct error *err = NULL;
+    struct journal_verify_options options = {0};
+    struct journal_verify_result result;
+    if (journal_reader_open(fixture->path, &reader, &err) < 0 ||
+        journal_verify(reader, &options, &result, &err) < 0)
+        return xstrdup(error_text(err));
+    char *problem = result.finding_count ? xstrdup(result.findings[0].text) : NULL;
+    journal_verify_result_done(&result);
+    return problem;
 }

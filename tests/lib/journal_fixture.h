@@ -21,6 +21,10 @@ void journal_fixture_use_memory(void);
 void journal_fixture_setup(struct journal_fixture *fixture);
 /* Closes as by a crash, frees the environment, removes the folder. */
 void journal_fixture_teardown(struct journal_fixture *fixture);
+/* The same for cmocka: *state becomes a fixture; with its journal open; and is freed. */
+int journal_fixture_make(void **state);
+int journal_fixture_make_open(void **state);
+int journal_fixture_free(void **state);
 /* Opens with fixture->options; must succeed. */
 void journal_fixture_open(struct journal_fixture *fixture);
 /* Must fail; the error is the caller's. */
@@ -31,6 +35,8 @@ void journal_fixture_stop(struct journal_fixture *fixture);
 void journal_fixture_restart(struct journal_fixture *fixture);
 /* Commits and runs the environment until all that was appended is durable (or nothing happens any more). */
 void journal_fixture_settle(struct journal_fixture *fixture);
+/* What does not verify in the file; the caller's. NULL: it all does. */
+char *journal_fixture_verify(const struct journal_fixture *fixture);
 
 /* An operation on "NeoSet" db/mysql; a step on a pod of it; an outcome. */
 int64_t journal_fixture_begin(struct journal_fixture *fixture, const char *action);

@@ -155,15 +155,7 @@ static char *check_after(struct journal_fixture *fixture)
     if (!journal_open_step_on(fixture->journal, "Pod", "db", "mysql-0"))
         return xstrdup("the open step is lost");
     journal_fixture_stop(fixture);
-    CLEANUP_JOURNAL_READER struct journal_reader *reader = NULL;
-    struct journal_verify_options options = {0};
-    struct journal_verify_result result;
-    if (journal_reader_open(fixture->path, &reader, &err) < 0 ||
-        journal_verify(reader, &options, &result, &err) < 0)
-        return xstrdup(error_text(err));
-    char *problem = result.finding_count ? xstrdup(result.findings[0].text) : NULL;
-    journal_verify_result_done(&result);
-    return problem;
+    return journal_fixture_verify(fixture);
 }
 
 /* Arms the k-th failure; disarms and says how many there were. */

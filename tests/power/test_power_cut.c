@@ -6,7 +6,6 @@
 #include "vfs_power.h"
 
 #include "base/time_text.h"
-#include "journal/verify.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -141,21 +140,6 @@ static void fat_life(struct journal_fixture *fixture)
     journal_fixture_crash(fixture);
 }
 
-/* NULL: all is well; else what is wrong, the caller's. */
-static char *verify(const struct journal_fixture *fixture)
-{
-    CLEANUP_JOURNAL_READER struct journal_reader *reader = NULL;
-    CLEANUP_ERROR struct error *err = NULL;
-    struct journal_verify_options options = {0};
-    struct journal_verify_result result;
-    if (journal_reader_open(fixture->path, &reader, &err) < 0 ||
-        journal_verify(reader, &options, &result, &err) < 0)
-        return xstrdup(error_text(err));
-    char *problem = result.finding_count ? xstrdup(result.findings[0].text) : NULL;
-    journal_verify_result_done(&result);
-    return problem;
-}
-
 /* The power is back: the file opens, has all that was acknowledged, verifies, and life goes on. */
 static char *check_after(struct journal_fixture *fixture)
 {
@@ -165,13 +149,13 @@ static char *check_after(struct journal_fixture *fixture)
         return xstrdup(error_text(err));
     if (acknowledged.head && journal_check_head(fixture->journal, acknowledged.head) != JOURNAL_HEAD_GOES_ON)
         return xasprintf("acknowledged entry %lld is lost", (long long)acknowledged.seq);
-    char *problem = verify(fixture);
+    char *problem = journal_fixture_verify(fixture);
     if (problem)
         return problem;
     journal_fixture_note(fixture, "life goes on");
     journal_fixture_settle(fixture);
     journal_fixture_stop(fixture);
-    return verify(fixture);
+    return journal_fixture_verify(fixture);
 }
 
 struct trial {

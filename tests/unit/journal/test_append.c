@@ -13,22 +13,6 @@
 #include <cmocka.h>
 #include <sys/stat.h>
 
-static int setup(void **state)
-{
-    struct journal_fixture *fixture = xcalloc(1, sizeof(*fixture));
-    journal_fixture_setup(fixture);
-    journal_fixture_open(fixture);
-    *state = fixture;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    journal_fixture_teardown(*state);
-    free(*state);
-    return 0;
-}
-
 /* --- durability ------------------------------------------------------------------------------- */
 
 struct order {
@@ -497,7 +481,8 @@ static void many_runs_leave_a_history_without_gaps(void **state)
                         "20");
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+#define TEST(function)                                                                                       \
+    cmocka_unit_test_setup_teardown(function, journal_fixture_make_open, journal_fixture_free)
 
 static const char *clock_notes(struct journal_fixture *fixture)
 {

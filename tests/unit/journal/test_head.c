@@ -13,22 +13,6 @@
 
 #include <cmocka.h>
 
-static int setup(void **state)
-{
-    struct journal_fixture *fixture = xcalloc(1, sizeof(*fixture));
-    journal_fixture_setup(fixture);
-    journal_fixture_open(fixture);
-    *state = fixture;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    journal_fixture_teardown(*state);
-    free(*state);
-    return 0;
-}
-
 static void write_rows(struct journal_fixture *fixture, int count)
 {
     for (int i = 0; i < count; i++)
@@ -217,7 +201,8 @@ static void a_disk_that_does_not_give_the_row_has_not_forked(void **state)
     assert_non_null(strstr(journal_problem(fixture->journal), "look at the disk"));
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+#define TEST(function)                                                                                       \
+    cmocka_unit_test_setup_teardown(function, journal_fixture_make_open, journal_fixture_free)
 
 int main(void)
 {

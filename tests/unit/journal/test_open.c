@@ -25,19 +25,14 @@
 
 static int setup(void **state)
 {
-    struct journal_fixture *fixture = xcalloc(1, sizeof(*fixture));
     vfs_fault_register();
-    journal_fixture_setup(fixture);
-    *state = fixture;
-    return 0;
+    return journal_fixture_make(state);
 }
 
 static int teardown(void **state)
 {
     vfs_fault_reset();
-    journal_fixture_teardown(*state);
-    free(*state);
-    return 0;
+    return journal_fixture_free(state);
 }
 
 static void writer_refuses(struct journal_fixture *fixture, enum error_code code, const char *words)

@@ -15,21 +15,6 @@
 
 #define DAY_US (24 * 3600 * US_PER_S)
 
-static int setup(void **state)
-{
-    struct journal_fixture *fixture = xcalloc(1, sizeof(*fixture));
-    journal_fixture_setup(fixture);
-    *state = fixture;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    journal_fixture_teardown(*state);
-    free(*state);
-    return 0;
-}
-
 static int64_t number(const struct journal_fixture *fixture, const char *sql)
 {
     return strtoll(journal_fixture_sql(fixture->path, sql), NULL, 10);
@@ -321,7 +306,7 @@ static void a_head_from_before_the_pruned_range_goes_on(void **state)
     assert_int_equal(journal_check_head(fixture->journal, old), JOURNAL_HEAD_GOES_ON);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, journal_fixture_make, journal_fixture_free)
 
 int main(void)
 {

@@ -19,9 +19,8 @@
  * applied, 6 wait_end, 7 intent mysql-3, 8 unknown, 9 end, 10 begin, 11 wait_begin, 12 stop. */
 static int setup(void **state)
 {
-    struct journal_fixture *fixture = xcalloc(1, sizeof(*fixture));
-    journal_fixture_setup(fixture);
-    journal_fixture_open(fixture);
+    journal_fixture_make_open(state);
+    struct journal_fixture *fixture = *state;
     int64_t operation = journal_fixture_begin(fixture, "rollout");
     int64_t step = journal_fixture_intent(fixture, operation, "mysql-4");
     int64_t wait = journal_wait_begin(fixture->journal, operation, "ready", "Pod", "db", "mysql-4",
@@ -37,14 +36,6 @@ static int setup(void **state)
     journal_wait_begin(fixture->journal, scale, "ready", "Pod", "db", "mysql-5", 60 * US_PER_S, NULL);
     journal_fixture_settle(fixture);
     journal_fixture_stop(fixture);
-    *state = fixture;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    journal_fixture_teardown(*state);
-    free(*state);
     return 0;
 }
 
@@ -179,7 +170,7 @@ static void each_change_is_found_and_named(void **state)
         if (!named)
             fail_msg("%s: no finding about %lld", change->what, (long long)change->seq);
         journal_verify_result_done(&result);
-        teardown(&own);
+        journal_fixture_free(&own);
     }
 }
 
@@ -308,7 +299,7 @@ static void a_row_with_a_good_hash_must_still_make_sense(void **state)
             fail_msg("case %zu: expected \"%s\", first of %zu findings: %s", i, cases[i].words,
                      result.finding_count, result.finding_count ? result.findings[0].text : "");
         journal_verify_result_done(&result);
-        teardown(&own);
+        journal_fixture_free(&own);
     }
 }
 
@@ -460,7 +451,7 @@ static void findings_are_bounded(void **state)
     journal_verify_result_done(&result);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, journal_fixture_free)
 
 int main(void)
 {

@@ -5,7 +5,6 @@
 #include "journal_fixture.h"
 
 #include "base/time_text.h"
-#include "journal/verify.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,36 +14,15 @@
 #define BUDGET_US (300 * US_PER_S)
 #define HOUR_US (3600 * US_PER_S)
 
-static int setup(void **state)
-{
-    struct journal_fixture *fixture = xcalloc(1, sizeof(*fixture));
-    journal_fixture_setup(fixture);
-    journal_fixture_open(fixture);
-    *state = fixture;
-    return 0;
-}
-
 /* Whatever a test did, the file must verify: the derived table of waits is recomputed from the rows. */
-static int teardown(void **state)
+static int verify_and_free(void **state)
 {
-    struct journal_fixture *fixture = *state;
-    journal_fixture_stop(fixture);
-    struct journal_reader *reader = NULL;
-    struct journal_verify_options options = {0};
-    struct journal_verify_result result;
-    struct error *err = NULL;
-    int code = journal_reader_open(fixture->path, &reader, &err);
-    if (code == 0)
-        code = journal_verify(reader, &options, &result, &err);
-    size_t findings = code == 0 ? result.finding_count : 1;
-    if (findings)
-        print_error("%s%s\n", error_text(err), code == 0 ? result.findings[0].text : "");
-    if (code == 0)
-        journal_verify_result_done(&result);
-    journal_reader_close(reader);
-    journal_fixture_teardown(fixture);
-    free(fixture);
-    return findings ? -1 : 0;
+    journal_fixture_stop(*state);
+    CLEANUP_FREE char *problem = journal_fixture_verify(*state);
+    if (problem)
+        print_error("%s\n", problem);
+    journal_fixture_free(state);
+    return problem ? -1 : 0;
 }
 
 static int64_t begin(struct journal_fixture *fixture)
@@ -214,7 +192,7 @@ static void the_end_says_how_and_what_was_spent(void **state)
     assert_string_equal(journal_fixture_sql(fixture->path, "SELECT count(*) FROM open_wait"), "0");
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, journal_fixture_make_open, verify_and_free)
 
 int main(void)
 {
