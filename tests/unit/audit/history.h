@@ -185,6 +185,22 @@ static inline void history_teardown(struct history *history)
     journal_fixture_teardown(&history->fixture);
 }
 
+/* The same for cmocka: *state becomes a history, and is freed. */
+static inline int history_make(void **state)
+{
+    struct history *history = xcalloc(1, sizeof *history);
+    history_setup(history);
+    *state = history;
+    return 0;
+}
+
+static inline int history_free(void **state)
+{
+    history_teardown(*state);
+    free(*state);
+    return 0;
+}
+
 /* What was written so far, the caller's; the output is empty afterwards. */
 static inline char *history_take(struct history *history)
 {

@@ -5,19 +5,11 @@
 
 #include "audit/when.h"
 
-static int setup(void **state)
+static int make_named(void **state)
 {
-    struct history *history = xcalloc(1, sizeof *history);
-    history_setup(history);
+    history_make(state);
+    struct history *history = *state;
     history->audit.look.format = SHEET_NAME;
-    *state = history;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    history_teardown(*state);
-    free(*state);
     return 0;
 }
 
@@ -306,21 +298,22 @@ static void times_are_read_as_people_type_them(void **state)
     }
 }
 
+#define history_test(function) cmocka_unit_test_setup_teardown(function, make_named, history_free)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(lists_operations_by_everything_that_they_have, setup, teardown),
-        cmocka_unit_test_setup_teardown(exports_entries_of_an_object_with_the_outcomes_that_do_not_name_it,
-                                        setup, teardown),
-        cmocka_unit_test_setup_teardown(exports_steps_by_kind_outcome_and_object, setup, teardown),
-        cmocka_unit_test_setup_teardown(steps_are_whole_however_far_their_outcomes_are, setup, teardown),
-        cmocka_unit_test_setup_teardown(refuses_a_filter_that_entries_have_not, setup, teardown),
-        cmocka_unit_test_setup_teardown(says_that_there_is_nothing_beside_the_data, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_timeline_shows_only_the_parts_of_its_object, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_timeline_is_as_wide_as_it_may_be, setup, teardown),
-        cmocka_unit_test_setup_teardown(an_operation_is_found_by_its_number, setup, teardown),
+        history_test(lists_operations_by_everything_that_they_have),
+        history_test(exports_entries_of_an_object_with_the_outcomes_that_do_not_name_it),
+        history_test(exports_steps_by_kind_outcome_and_object),
+        history_test(steps_are_whole_however_far_their_outcomes_are),
+        history_test(refuses_a_filter_that_entries_have_not),
+        history_test(says_that_there_is_nothing_beside_the_data),
+        history_test(a_timeline_shows_only_the_parts_of_its_object),
+        history_test(a_timeline_is_as_wide_as_it_may_be),
+        history_test(an_operation_is_found_by_its_number),
         cmocka_unit_test(an_object_is_named_as_kubectl_names_it),
-        cmocka_unit_test_setup_teardown(only_doubt_of_some_age_counts, setup, teardown),
+        history_test(only_doubt_of_some_age_counts),
         cmocka_unit_test(times_are_read_as_people_type_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,21 +3,6 @@
  * Every command in every format, against golden files: columns, their order and their spelling are an API. */
 #include "history.h"
 
-static int setup(void **state)
-{
-    struct history *history = xcalloc(1, sizeof *history);
-    history_setup(history);
-    *state = history;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    history_teardown(*state);
-    free(*state);
-    return 0;
-}
-
 typedef int command(struct audit *audit, const struct audit_filter *filter, struct error **err);
 
 static int show_rollout(struct audit *audit, const struct audit_filter *filter, struct error **err)
@@ -169,15 +154,16 @@ static void an_operation_that_changes_nothing_says_so(void **state)
     assert_non_null(strstr(data, "\"5\",\"5\""));
 }
 
+#define history_test(function) cmocka_unit_test_setup_teardown(function, history_make, history_free)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_command_in_every_format_is_as_agreed, setup, teardown),
-        cmocka_unit_test_setup_teardown(on_a_narrow_terminal_tables_are_truncated_and_coloured, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(in_a_file_nothing_is_truncated, setup, teardown),
-        cmocka_unit_test_setup_teardown(every_row_of_json_is_json, setup, teardown),
-        cmocka_unit_test_setup_teardown(an_operation_that_changes_nothing_says_so, setup, teardown),
+        history_test(every_command_in_every_format_is_as_agreed),
+        history_test(on_a_narrow_terminal_tables_are_truncated_and_coloured),
+        history_test(in_a_file_nothing_is_truncated),
+        history_test(every_row_of_json_is_json),
+        history_test(an_operation_that_changes_nothing_says_so),
         cmocka_unit_test(local_times_carry_their_offset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,19 +6,11 @@
 
 #include <signal.h>
 
-static int setup(void **state)
+static int make_named(void **state)
 {
-    struct history *history = xcalloc(1, sizeof *history);
-    history_setup(history);
+    history_make(state);
+    struct history *history = *state;
     history->audit.look.format = SHEET_NAME;
-    *state = history;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    history_teardown(*state);
-    free(*state);
     return 0;
 }
 
@@ -211,20 +203,20 @@ static void a_full_disk_is_an_error(void **state)
     close(full);
 }
 
+#define history_test(function) cmocka_unit_test_setup_teardown(function, make_named, history_free)
+
 int main(void)
 {
     signal(SIGPIPE, SIG_IGN);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(begins_with_the_newest, setup, teardown),
-        cmocka_unit_test_setup_teardown(delivers_each_entry_once_over_many_calls, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_filter_does_not_hold_the_cursor_back, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_journal_that_went_back_or_forked_under_the_cursor_is_noticed, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(follows_while_the_journal_is_written, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_table_that_is_followed_shows_rows_as_they_come, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_reader_who_goes_away_ends_it_quietly_and_keeps_the_cursor, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_full_disk_is_an_error, setup, teardown),
+        history_test(begins_with_the_newest),
+        history_test(delivers_each_entry_once_over_many_calls),
+        history_test(a_filter_does_not_hold_the_cursor_back),
+        history_test(a_journal_that_went_back_or_forked_under_the_cursor_is_noticed),
+        history_test(follows_while_the_journal_is_written),
+        history_test(a_table_that_is_followed_shows_rows_as_they_come),
+        history_test(a_reader_who_goes_away_ends_it_quietly_and_keeps_the_cursor),
+        history_test(a_full_disk_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

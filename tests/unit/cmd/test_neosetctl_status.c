@@ -157,21 +157,6 @@ static struct sheet_look look_of(const struct scene *scene)
                                .columns = scene->columns > 0 ? scene->columns : 100};
 }
 
-static int setup(void **state)
-{
-    struct history *history = xcalloc(1, sizeof *history);
-    history_setup(history);
-    *state = history;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    history_teardown(*state);
-    free(*state);
-    return 0;
-}
-
 /* --- the picture --- */
 
 static char *status_of(struct history *history, const struct scene *scene, const struct sheet_look *look)
@@ -435,17 +420,19 @@ static void rows_are_counted_as_a_terminal_breaks_them(void **state)
         assert_int_equal(ctl_rows_of(table[i].text, table[i].columns), table[i].rows);
 }
 
+#define history_test(function) cmocka_unit_test_setup_teardown(function, history_make, history_free)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(each_phase_is_a_picture_of_its_pods, setup, teardown),
-        cmocka_unit_test_setup_teardown(colours_say_nothing_of_their_own, setup, teardown),
-        cmocka_unit_test_setup_teardown(wide_shows_each_pod, setup, teardown),
-        cmocka_unit_test_setup_teardown(any_width_and_any_number_can_be_drawn, setup, teardown),
-        cmocka_unit_test_setup_teardown(marks_beyond_the_pods_are_told_above_them, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_first_sentence_is_the_cause, setup, teardown),
-        cmocka_unit_test_setup_teardown(pods_that_stand_in_line_are_counted, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_journal_knows_budgets_refusals_and_doubts, setup, teardown),
+        history_test(each_phase_is_a_picture_of_its_pods),
+        history_test(colours_say_nothing_of_their_own),
+        history_test(wide_shows_each_pod),
+        history_test(any_width_and_any_number_can_be_drawn),
+        history_test(marks_beyond_the_pods_are_told_above_them),
+        history_test(the_first_sentence_is_the_cause),
+        history_test(pods_that_stand_in_line_are_counted),
+        history_test(the_journal_knows_budgets_refusals_and_doubts),
         cmocka_unit_test(it_is_watched_until_nothing_is_waited_for),
         cmocka_unit_test(a_change_is_one_line),
         cmocka_unit_test(a_line_without_a_message_is_one_line_too),

@@ -230,21 +230,6 @@ static void malformed_objects_are_shown_as_far_as_they_go(void **state)
 /* --- reports
  * ------------------------------------------------------------------------------------------------ */
 
-static int setup(void **state)
-{
-    struct history *history = xcalloc(1, sizeof *history);
-    history_setup(history);
-    *state = history;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    history_teardown(*state);
-    free(*state);
-    return 0;
-}
-
 static void expect_report(struct history *history, const char *name)
 {
     assert_int_equal(out_flush(&history->out, NULL), 0);
@@ -313,6 +298,8 @@ static void why_tells_what_the_journal_knows(void **state)
     expect_report(history, "why-journal.table");
 }
 
+#define history_test(function) cmocka_unit_test_setup_teardown(function, history_make, history_free)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,8 +310,8 @@ int main(void)
         cmocka_unit_test(pods_of_others_are_not_shown),
         cmocka_unit_test(names_the_command_that_helps),
         cmocka_unit_test(malformed_objects_are_shown_as_far_as_they_go),
-        cmocka_unit_test_setup_teardown(reports_are_as_agreed, setup, teardown),
-        cmocka_unit_test_setup_teardown(why_tells_what_the_journal_knows, setup, teardown),
+        history_test(reports_are_as_agreed),
+        history_test(why_tells_what_the_journal_knows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
