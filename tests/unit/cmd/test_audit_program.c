@@ -215,6 +215,18 @@ static void local_time_is_for_those_who_ask(void **state)
         strstr(run(stage, "list --local --journal JOURNAL")->output, "2026-11-30T03:30:00.000000-03:30"));
 }
 
+/* What the command line says, to the letter. */
+static void expect_shell(const char *line, const char *wanted)
+{
+    FILE *pipe = popen(line, "re");
+    assert_non_null(pipe);
+    char output[256] = "";
+    size_t length = fread(output, 1, sizeof output - 1, pipe);
+    output[length] = '\0';
+    pclose(pipe);
+    assert_string_equal(output, wanted);
+}
+
 static void a_pipe_that_is_closed_ends_it_quietly(void **state)
 {
     struct stage *stage = *state;
@@ -224,14 +236,8 @@ static void a_pipe_that_is_closed_ends_it_quietly(void **state)
                   "tail -n 1; %s export --journal %s | true; echo ${PIPESTATUS[0]}",
                   program, stage->history.fixture.path, program, stage->history.fixture.path);
     CLEANUP_FREE char *shell = xasprintf("bash -c '%s'", command);
-    FILE *pipe = popen(shell, "re");
-    assert_non_null(pipe);
-    char output[256] = "";
-    size_t length = fread(output, 1, sizeof output - 1, pipe);
-    output[length] = '\0';
-    pclose(pipe);
     /* A full disk is a failure, a reader who went away is none. */
-    assert_string_equal(output, "1\n0\n");
+    expect_shell(shell, "1\n0\n");
 }
 
 static void a_file_size_limit_and_a_full_disk_are_failures_in_words(void **state)
@@ -246,13 +252,7 @@ static void a_file_size_limit_and_a_full_disk_are_failures_in_words(void **state
         "%s list --help 2>/dev/null >/dev/full; echo $?'",
         program, stage->history.fixture.folder, stage->history.fixture.path, stage->history.fixture.folder,
         program, program);
-    FILE *pipe = popen(shell, "re");
-    assert_non_null(pipe);
-    char output[256] = "";
-    size_t length = fread(output, 1, sizeof output - 1, pipe);
-    output[length] = '\0';
-    pclose(pipe);
-    assert_string_equal(output, "1\n1\n0\n1\n1\n");
+    expect_shell(shell, "1\n1\n0\n1\n1\n");
 }
 
 static void a_cursor_file_is_private_and_written_whole(void **state)
@@ -265,14 +265,8 @@ static void a_cursor_file_is_private_and_written_whole(void **state)
     CLEANUP_FREE char *path = xasprintf("%s/cursor", stage->history.fixture.folder);
     CLEANUP_FREE char *text = history_read_file(path);
     assert_int_equal(strlen(text), 32 + 1 + 2 + 1 + 64 + 1);
-    FILE *list = popen("true", "re");
-    pclose(list);
     CLEANUP_FREE char *command = xasprintf("stat -c %%a %s", path);
-    FILE *mode = popen(command, "re");
-    char digits[16] = "";
-    assert_non_null(fgets(digits, sizeof digits, mode));
-    pclose(mode);
-    assert_string_equal(digits, "600\n");
+    expect_shell(command, "600\n");
 }
 
 /* The program with stdout in a pipe; the test holds the other end and reads when it likes. */
