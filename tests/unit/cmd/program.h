@@ -31,6 +31,15 @@ static inline void program_run_done(struct program_run *run)
     run->output = run->errors = NULL;
 }
 
+/* text with every ' as "; the caller's. */
+static inline char *program_quoted(const char *text)
+{
+    char *quoted = xstrdup(text);
+    for (char *at = quoted; (at = strchr(at, '\'')); at++)
+        *at = '"';
+    return quoted;
+}
+
 static inline char *program_path(const char *name)
 {
     const char *build = getenv("NEOSET_BUILD");

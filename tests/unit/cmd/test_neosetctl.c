@@ -2,101 +2,35 @@
  *
  * neosetctl against the simulated API server over HTTP: reads, pause and resume with a journal of the user's
  * own, errors that name the way out, exit codes. */
-#include "../audit/history.h"
-#include "program.h"
+#include "stage.h"
 
 #include "journal/journal.h"
-
-#include <arpa/inet.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
-
-struct stage {
-    char *folder;
-    char *kubeconfig;
-    char *state_variable; /* XDG_STATE_HOME=... */
-    char *journal;
-    pid_t server;
-    uint16_t port;
-    struct program_run run;
-};
 
 /* --- the server
  * --------------------------------------------------------------------------------------------- */
 
 static void start_server(struct stage *stage, const char *faults, bool has_definition)
 {
-    CLEANUP_FREE char *path = program_path("kubesim");
-    int output[2];
-    assert_int_equal(pipe2(output, O_CLOEXEC), 0);
-    stage->server = fork();
-    if (stage->server == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        dup2(output[1], STDOUT_FILENO);
-        char *argv[] = {path, (char *)"--kubeconfig-out", stage->kubeconfig, NULL, NULL, NULL, NULL, NULL};
-        int argc = 3;
-        if (has_definition) {
-            argv[argc++] = (char *)"--crd";
-            argv[argc++] = (char *)"deploy/crd.yaml";
-        }
-        if (faults) {
-            argv[argc++] = (char *)"--faults";
-            argv[argc++] = (char *)faults;
-        }
-        execv(path, argv);
-        _exit(127);
+    const char *options[8] = {NULL};
+    size_t count = 0;
+    if (has_definition) {
+        options[count++] = "--crd";
+        options[count++] = "deploy/crd.yaml";
     }
-    close(output[1]);
-    stage->port = program_read_port(output[0]);
-    if (stage->port == 0)
-        fail_msg("kubesim did not say where it listens");
-}
-
-static void stop_server(struct stage *stage)
-{
-    if (stage->server <= 0)
-        return;
-    kill(stage->server, SIGKILL);
-    waitpid(stage->server, NULL, 0);
-    stage->server = 0;
-}
-
-/* One request of somebody else's; the status. ret_answer: the body's text, the caller's; NULL: not wanted. */
-static int ask(const struct stage *stage, const char *method, const char *path, const char *type,
-               const char *body, char **ret_answer)
-{
-    int status = program_ask(stage->port, method, path, type, body, ret_answer);
-    assert_true(status > 0);
-    return status;
+    if (faults) {
+        options[count++] = "--faults";
+        options[count++] = faults;
+    }
+    stage_serve(stage, options);
 }
 
 static int request(const struct stage *stage, const char *method, const char *path, const char *type,
                    const char *body)
 {
-    return ask(stage, method, path, type, body, NULL);
-}
-
-/* The object or list at path; the caller's. */
-static cJSON *fetch(const struct stage *stage, const char *path)
-{
-    CLEANUP_FREE char *text = NULL;
-    assert_int_equal(ask(stage, "GET", path, "application/json", "", &text), 200);
-    cJSON *tree = NULL;
-    assert_int_equal(json_parse(text, strlen(text), &tree, NULL), 0);
-    return tree;
+    return stage_ask(stage, method, path, type, body, NULL);
 }
 
 #define SETS "/apis/apps.neo.io/v1alpha1/namespaces/default/neosets"
-#define REVISIONS "/apis/apps/v1/namespaces/default/controllerrevisions"
-
-/* body with ' for ". */
-static void merge(const struct stage *stage, const char *path, const char *body)
-{
-    CLEANUP_FREE char *text = xstrdup(body);
-    for (char *at = text; *at; at++)
-        *at = *at == '\'' ? '"' : *at;
-    assert_int_equal(request(stage, "PATCH", path, "application/merge-patch+json", text), 200);
-}
 
 static void make_set(const struct stage *stage, const char *namespace, const char *name)
 {
@@ -127,55 +61,6 @@ static void converge(struct stage *stage)
     if (controller.exit_code != 0)
         fail_msg("%s", controller.errors);
     program_run_done(&controller);
-}
-
-/* --- the stage
- * ---------------------------------------------------------------------------------------------- */
-
-static int setup(void **state)
-{
-    struct stage *stage = xcalloc(1, sizeof *stage);
-    stage->folder = xstrdup("/tmp/neoset-ctl-XXXXXX");
-    assert_non_null(mkdtemp(stage->folder));
-    stage->kubeconfig = xasprintf("%s/kubeconfig", stage->folder);
-    stage->state_variable = xasprintf("XDG_STATE_HOME=%s", stage->folder);
-    stage->journal = xasprintf("%s/neoset/neosetctl.db", stage->folder);
-    stage->run.environment[0] = stage->state_variable;
-    stage->run.environment[1] = "NEOSET_JOURNAL";
-    stage->run.environment[2] = "KUBECONFIG";
-    *state = stage;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct stage *stage = *state;
-    stop_server(stage);
-    CLEANUP_FREE char *command = xasprintf("rm -rf '%s'", stage->folder);
-    assert_int_equal(system(command), 0);
-    program_run_done(&stage->run);
-    free(stage->folder);
-    free(stage->kubeconfig);
-    free(stage->state_variable);
-    free(stage->journal);
-    free(stage);
-    return 0;
-}
-
-static const struct program_run *run(struct stage *stage, const char *words)
-{
-    CLEANUP_FREE char *line = xasprintf("%s --kubeconfig %s", words, stage->kubeconfig);
-    program_run(&stage->run, "neosetctl", line);
-    return &stage->run;
-}
-
-static void expect_run(struct stage *stage, const char *words, int exit_code, const char *output,
-                       const char *errors)
-{
-    const struct program_run *ended = run(stage, words);
-    if (ended->exit_code != exit_code || (output && !strstr(ended->output, output)) ||
-        (errors ? !strstr(ended->errors, errors) : ended->errors[0] != '\0'))
-        fail_msg("%s: exit %d, out: %s err: %s", words, ended->exit_code, ended->output, ended->errors);
 }
 
 /* The steps of the user's own journal, "patch applied 1\n": kind, outcome, attempts. The caller's. */
@@ -245,7 +130,7 @@ static void errors_name_the_thing_and_the_way_out(void **state)
     expect_run(stage, "pause", 64, NULL, "needs NAME");
     expect_run(stage, "pauze mysql", 64, NULL, "did you mean pause?");
     expect_run(stage, "status mysql -A", 64, NULL, "--all-namespaces is not an option of status");
-    stop_server(stage);
+    stage_end(&stage->server);
     expect_run(stage, "get", 1, NULL, "Connection refused");
     expect_run(stage, "pause mysql", 1, NULL, "Connection refused");
     program_run(&stage->run, "neosetctl", "get --kubeconfig /nowhere/config");
@@ -262,7 +147,7 @@ static void a_missing_definition_and_missing_permissions_are_told(void **state)
     expect_run(stage, "status mysql", 1, NULL, "the server does not know neosets");
     expect_run(stage, "undo mysql", 1, NULL, "the server does not know neosets");
     expect_run(stage, "pause mysql", 1, NULL, "the server does not know neosets");
-    stop_server(stage);
+    stage_end(&stage->server);
     start_server(stage, "403,verb=list,resource=neosets,times=0;403,verb=patch,resource=neosets,times=0",
                  true);
     make_set(stage, "default", "mysql");
@@ -323,7 +208,7 @@ static void a_server_that_is_no_api_server_is_told_from_one(void **state)
         stage->server = serve_always(stage, table[i].answer);
         expect_run(stage, "get", 1, "", table[i].errors);
         assert_non_null(strstr(stage->run.errors, "kubeconfig"));
-        stop_server(stage);
+        stage_end(&stage->server);
     }
 }
 
@@ -392,7 +277,7 @@ static void survives_what_happens_to_a_write(void **state)
         expect_run(stage, "get mysql -o json", 0, table[i].is, NULL);
         if (table[i].journaled)
             expect_journaled(stage, table[i].journaled);
-        stop_server(stage);
+        stage_end(&stage->server);
         CLEANUP_FREE char *command = xasprintf("rm -rf '%s/neoset'", stage->folder);
         assert_int_equal(system(command), 0);
     }
@@ -464,10 +349,10 @@ static void many_at_once_take_turns(void **state)
 static void make_two_revisions(struct stage *stage)
 {
     make_set(stage, "default", "mysql");
-    merge(stage, SETS "/mysql", "{'spec':{'replicas':0}}");
+    stage_write(stage, "PATCH", SETS "/mysql", "{'spec':{'replicas':0}}");
     converge(stage);
-    merge(
-        stage, SETS "/mysql",
+    stage_write(
+        stage, "PATCH", SETS "/mysql",
         "{'spec':{'template':{'metadata':{'annotations':{'a':'1'}},'spec':{'containers':[{'name':'c','image':"
         "'i:2'}]}}}}");
     converge(stage);
@@ -477,8 +362,8 @@ static void make_two_revisions(struct stage *stage)
 static void expect_template_of(const struct stage *stage, const char *name)
 {
     CLEANUP_FREE char *path = xasprintf(REVISIONS "/%s", name);
-    CLEANUP_JSON cJSON *set = fetch(stage, SETS "/mysql");
-    CLEANUP_JSON cJSON *revision = fetch(stage, path);
+    CLEANUP_JSON cJSON *set = stage_get(stage, SETS "/mysql");
+    CLEANUP_JSON cJSON *revision = stage_get(stage, path);
     cJSON *template = json_path(revision, "data", "spec", "template", NULL);
     json_remove(template, "$patch");
     assert_non_null(template);
@@ -488,7 +373,7 @@ static void expect_template_of(const struct stage *stage, const char *name)
 /* Of the revision with this number; the caller's. */
 static char *name_of_revision(const struct stage *stage, int64_t number)
 {
-    CLEANUP_JSON cJSON *list = fetch(stage, REVISIONS);
+    CLEANUP_JSON cJSON *list = stage_get(stage, REVISIONS);
     const cJSON *revision = NULL;
     cJSON_ArrayForEach (revision, json_get(list, "items")) {
         if (json_int64_or(revision, "revision", 0) == number)
@@ -523,7 +408,7 @@ static void undo_writes_the_template_of_the_revision_back(void **state)
     converge(stage);
     CLEANUP_FREE char *third = name_of_revision(stage, 3);
     assert_string_equal(third, first);
-    merge(stage, SETS "/mysql", "{'spec':{'updateStrategy':{'pause':true}}}");
+    stage_write(stage, "PATCH", SETS "/mysql", "{'spec':{'updateStrategy':{'pause':true}}}");
     expect_run(stage, "undo mysql --to-revision 2", 0, "goes back to revision 2", NULL);
     assert_non_null(strstr(stage->run.output, "let it go: neosetctl resume mysql -n default\n"));
     expect_template_of(stage, second);
@@ -535,7 +420,7 @@ static void undo_refuses_and_writes_nothing(void **state)
     start_server(stage, NULL, true);
     make_set(stage, "default", "mysql");
     expect_run(stage, "undo mysql", 2, "", "NeoSet mysql has no earlier revision");
-    merge(stage, SETS "/mysql", "{'spec':{'replicas':0}}");
+    stage_write(stage, "PATCH", SETS "/mysql", "{'spec':{'replicas':0}}");
     converge(stage);
     expect_run(stage, "undo mysql", 2, "", "NeoSet mysql has no earlier revision");
     expect_run(stage, "undo mysql --to-revision 7", 2, "", "NeoSet mysql has no revision 7: there is only 1");
@@ -548,7 +433,7 @@ static void undo_refuses_and_writes_nothing(void **state)
 /* As a controller would have left it. */
 static void make_revision(const struct stage *stage, int number, const char *image)
 {
-    CLEANUP_JSON cJSON *set = fetch(stage, SETS "/mysql");
+    CLEANUP_JSON cJSON *set = stage_get(stage, SETS "/mysql");
     CLEANUP_FREE char *body = xasprintf(
         "{\"apiVersion\":\"apps/v1\",\"kind\":\"ControllerRevision\",\"metadata\":{\"name\":\"mysql-r%d\","
         "\"ownerReferences\":[{\"apiVersion\":\"apps.neo.io/"
@@ -581,12 +466,12 @@ static void undo_survives_what_happens_to_a_write(void **state)
         make_revision(stage, 1, "i:0");
         make_revision(stage, 2, "i:1");
         expect_run(stage, "undo mysql", table[i].exit_code, table[i].output, table[i].errors);
-        CLEANUP_JSON cJSON *set = fetch(stage, SETS "/mysql");
+        CLEANUP_JSON cJSON *set = stage_get(stage, SETS "/mysql");
         const cJSON *containers = json_path(set, "spec", "template", "spec", "containers", NULL);
         assert_string_equal(json_str(containers->child, "image"), table[i].image);
         CLEANUP_FREE char *steps = journaled_steps(stage);
         assert_null(strstr(steps, "open"));
-        stop_server(stage);
+        stage_end(&stage->server);
         CLEANUP_FREE char *command = xasprintf("rm -rf '%s/neoset'", stage->folder);
         assert_int_equal(system(command), 0);
     }
@@ -606,8 +491,8 @@ static void undo_survives_what_happens_to_a_write(void **state)
 static void make_watched(struct stage *stage, const char *status)
 {
     make_set(stage, "default", "mysql");
-    merge(stage, SETS "/mysql", "{'spec':{'replicas':0}}");
-    merge(stage, SETS "/mysql/status", status);
+    stage_write(stage, "PATCH", SETS "/mysql", "{'spec':{'replicas':0}}");
+    stage_write(stage, "PATCH", SETS "/mysql/status", status);
 }
 
 /* Somebody else changes the status in a moment. */
@@ -619,7 +504,7 @@ static pid_t change_soon(const struct stage *stage, const char *method, const ch
         if (str_equal(method, "DELETE"))
             request(stage, "DELETE", SETS "/mysql", "application/json", "{}");
         else
-            merge(stage, SETS "/mysql/status", status);
+            stage_write(stage, "PATCH", SETS "/mysql/status", status);
         _exit(0);
     }
     return pid;
@@ -651,7 +536,7 @@ static void a_watch_is_redrawn_in_place_on_a_terminal(void **state)
     pid_t other = change_soon(stage, "PATCH", AT_REST);
     stage->run.columns = 80;
     stage->run.environment[3] = "NO_COLOR=1";
-    const struct program_run *ended = run(stage, "status mysql -w");
+    const struct program_run *ended = stage_run(stage, "neosetctl", "status mysql -w");
     waitpid(other, NULL, 0);
     assert_int_equal(ended->exit_code, 0);
     const char *first = strstr(ended->output, "NeoSet mysql in default: RollingOut");
@@ -672,7 +557,7 @@ static void a_watch_takes_the_journal_too(void **state)
     make_two_revisions(stage);
     CLEANUP_FREE char *words = xasprintf("status mysql -w --journal %s/controller.db", stage->folder);
     stage->run.columns = 200;
-    const struct program_run *ended = run(stage, words);
+    const struct program_run *ended = stage_run(stage, "neosetctl", words);
     assert_int_equal(ended->exit_code, 0);
     if (!strstr(ended->output, "no controller is running on "))
         fail_msg("%s", ended->output);
@@ -701,7 +586,7 @@ static void a_word_is_written_on_the_object_with_who_and_why(void **state)
     make_set(stage, "default", "mysql");
     expect_run(stage, "settle neo/mysql --step " KEY " --as absent --reason gone", 0, KEY " is absent\n",
                NULL);
-    CLEANUP_JSON cJSON *there = fetch(stage, SETS "/mysql");
+    CLEANUP_JSON cJSON *there = stage_get(stage, SETS "/mysql");
     const char *word = json_path_str(there, "metadata", "annotations", "apps.neo.io/settle", NULL);
     assert_non_null(word);
     assert_true(str_starts_with(word, KEY "=absent; ") && strchr(word, '@') && str_ends_with(word, ": gone"));
@@ -737,30 +622,30 @@ static void what_cannot_be_settled_is_refused_with_the_way_out(void **state)
     assert_int_not_equal(stat(stage->journal, &status), 0);
 }
 
+#define stage_test(function) cmocka_unit_test_setup_teardown(function, stage_setup, stage_teardown)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(shows_what_is_there, setup, teardown),
-        cmocka_unit_test_setup_teardown(errors_name_the_thing_and_the_way_out, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_missing_definition_and_missing_permissions_are_told, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_server_that_is_no_api_server_is_told_from_one, setup, teardown),
-        cmocka_unit_test_setup_teardown(kubectl_finds_it_as_a_plugin, setup, teardown),
-        cmocka_unit_test_setup_teardown(pauses_and_resumes_and_journals_it_first, setup, teardown),
-        cmocka_unit_test_setup_teardown(survives_what_happens_to_a_write, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_write_without_an_answer_in_time_is_settled_by_the_next, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(another_neosetctl_is_waited_for, setup, teardown),
-        cmocka_unit_test_setup_teardown(undo_writes_the_template_of_the_revision_back, setup, teardown),
-        cmocka_unit_test_setup_teardown(undo_refuses_and_writes_nothing, setup, teardown),
-        cmocka_unit_test_setup_teardown(undo_survives_what_happens_to_a_write, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_watch_appends_a_line_for_each_change_and_ends, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_watch_is_redrawn_in_place_on_a_terminal, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_watch_takes_the_journal_too, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_watch_of_a_set_that_goes_away_says_so, setup, teardown),
-        cmocka_unit_test_setup_teardown(many_at_once_take_turns, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_word_is_written_on_the_object_with_who_and_why, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_cannot_be_settled_is_refused_with_the_way_out, setup, teardown),
+        stage_test(shows_what_is_there),
+        stage_test(errors_name_the_thing_and_the_way_out),
+        stage_test(a_missing_definition_and_missing_permissions_are_told),
+        stage_test(a_server_that_is_no_api_server_is_told_from_one),
+        stage_test(kubectl_finds_it_as_a_plugin),
+        stage_test(pauses_and_resumes_and_journals_it_first),
+        stage_test(survives_what_happens_to_a_write),
+        stage_test(a_write_without_an_answer_in_time_is_settled_by_the_next),
+        stage_test(another_neosetctl_is_waited_for),
+        stage_test(undo_writes_the_template_of_the_revision_back),
+        stage_test(undo_refuses_and_writes_nothing),
+        stage_test(undo_survives_what_happens_to_a_write),
+        stage_test(a_watch_appends_a_line_for_each_change_and_ends),
+        stage_test(a_watch_is_redrawn_in_place_on_a_terminal),
+        stage_test(a_watch_takes_the_journal_too),
+        stage_test(a_watch_of_a_set_that_goes_away_says_so),
+        stage_test(many_at_once_take_turns),
+        stage_test(a_word_is_written_on_the_object_with_who_and_why),
+        stage_test(what_cannot_be_settled_is_refused_with_the_way_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,135 +3,48 @@
  * neosetctl adopt: a StatefulSet becomes a NeoSet and a StatefulSet again, with the real programs against the
  * simulated API server, which runs the StatefulSet and its pods. The same pods all the time, none restarted,
  * also when the command is killed at any edge of any of its steps and run again. */
-#include "../audit/history.h"
-#include "program.h"
+#include "stage.h"
 
-#include "base/json.h"
-#include "base/time_text.h"
-
-#include <arpa/inet.h>
-#include <sys/prctl.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #define SETS "/apis/apps/v1/namespaces/default/statefulsets"
 #define NEOSETS "/apis/apps.neo.io/v1alpha1/namespaces/default/neosets"
-#define REVISIONS "/apis/apps/v1/namespaces/default/controllerrevisions"
 #define PODS "/api/v1/namespaces/default/pods"
-#define JSON_TYPE "application/json"
-#define MERGE "application/merge-patch+json"
 
 enum { REPLICAS = 3, WAIT_S = 60 };
 
-struct stage {
-    char *folder;
-    char *kubeconfig;
-    char *state_variable;
-    char *journal;
-    char *audit_log;
-    pid_t server;
-    pid_t controller;
-    uint16_t port;
-    struct program_run run;
-};
-
 /* --- processes ------------------------------------------------------------------------------------------ */
 
-static pid_t start(const char *path, char *const *argv, int output)
+static char *audit_log_of(const struct stage *stage)
 {
-    pid_t pid = fork();
-    if (pid != 0)
-        return pid;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    dup2(output, STDOUT_FILENO);
-    dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
-    execv(path, argv);
-    _exit(127);
-}
-
-static void end(pid_t *pid)
-{
-    if (*pid <= 0)
-        return;
-    kill(*pid, SIGKILL);
-    waitpid(*pid, NULL, 0);
-    *pid = 0;
+    return xasprintf("%s/audit.log", stage->folder);
 }
 
 static void start_server(struct stage *stage)
 {
-    CLEANUP_FREE char *path = program_path("kubesim");
-    int output[2];
-    assert_int_equal(pipe2(output, O_CLOEXEC), 0);
-    char *argv[] = {path,
-                    (char *)"--kubeconfig-out",
-                    stage->kubeconfig,
-                    (char *)"--crd",
-                    (char *)"deploy/crd.yaml",
-                    (char *)"--statefulsets",
-                    (char *)"--kubelet",
-                    (char *)"ok",
-                    (char *)"--audit-log",
-                    stage->audit_log,
-                    NULL};
-    stage->server = start(path, argv, output[1]);
-    close(output[1]);
-    stage->port = program_read_port(output[0]);
-    if (stage->port == 0)
-        fail_msg("kubesim did not say where it listens");
+    CLEANUP_FREE char *audit_log = audit_log_of(stage);
+    stage_serve(stage, (const char *const[]){"--crd", "deploy/crd.yaml", "--statefulsets", "--kubelet", "ok",
+                                             "--audit-log", audit_log, NULL});
 }
 
 static void start_controller(struct stage *stage)
 {
-    CLEANUP_FREE char *path = program_path("neoset-controller");
     CLEANUP_FREE char *journal = xasprintf("%s/controller.db", stage->folder);
     CLEANUP_FREE char *log = xasprintf("%s/controller.log", stage->folder);
-    char *argv[] = {path,    (char *)"--kubeconfig", stage->kubeconfig,  (char *)"--journal",
-                    journal, (char *)"--no-lease",   (char *)"--listen", (char *)"none",
-                    NULL};
     int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    stage->controller = start(path, argv, fd);
+    stage->controller =
+        stage_spawn((const char *const[]){"neoset-controller", "--kubeconfig", stage->kubeconfig, "--journal",
+                                          journal, "--no-lease", "--listen", "none", NULL},
+                    fd, fd);
     close(fd);
 }
 
 /* --- the server ----------------------------------------------------------------------------------------- */
 
-/* The status; ret_answer: the body's text, the caller's, or NULL. */
-static int ask(const struct stage *stage, const char *method, const char *path, const char *type,
-               const char *body, char **ret_answer)
-{
-    int status = program_ask(stage->port, method, path, type, body, ret_answer);
-    assert_true(status > 0);
-    return status;
-}
-
-/* The object at path, or NULL; the caller's. */
-static cJSON *get(const struct stage *stage, const char *path)
-{
-    CLEANUP_FREE char *text = NULL;
-    if (ask(stage, "GET", path, JSON_TYPE, "", &text) != 200)
-        return NULL;
-    cJSON *tree = NULL;
-    assert_int_equal(json_parse(text, strlen(text), &tree, NULL), 0);
-    return tree;
-}
-
-/* body with ' for ". */
-static void write_object(const struct stage *stage, const char *method, const char *path, const char *body)
-{
-    CLEANUP_FREE char *text = xstrdup(body);
-    CLEANUP_FREE char *answer = NULL;
-    for (char *at = text; *at; at++)
-        *at = *at == '\'' ? '"' : *at;
-    int status = ask(stage, method, path, strcmp(method, "PATCH") == 0 ? MERGE : JSON_TYPE, text, &answer);
-    if (status != 200 && status != 201)
-        fail_msg("%s %s: %d %s", method, path, status, answer);
-}
-
 /* What is seen of the pods: "db-0 <uid> <restarts> <owner>\n" each; the caller's. */
 static char *pods_text(const struct stage *stage, bool with_owner)
 {
-    CLEANUP_JSON cJSON *list = get(stage, PODS);
+    CLEANUP_JSON cJSON *list = stage_get(stage, PODS);
     struct buf text = BUF_INIT(65536);
     const cJSON *pod = NULL;
     cJSON_ArrayForEach (pod, json_get(list, "items")) {
@@ -168,7 +81,7 @@ static void wait_until(const struct stage *stage, const char *what, is_so *so)
 
 static bool status_is(const struct stage *stage, const char *path, const char *field, int64_t number)
 {
-    CLEANUP_JSON cJSON *set = get(stage, path);
+    CLEANUP_JSON cJSON *set = stage_get(stage, path);
     return json_int64_or(json_get(set, "status"), field, -1) == number;
 }
 
@@ -179,7 +92,7 @@ static bool set_is_ready(const struct stage *stage)
 
 static bool neoset_is_complete(const struct stage *stage)
 {
-    CLEANUP_JSON cJSON *set = get(stage, NEOSETS "/db");
+    CLEANUP_JSON cJSON *set = stage_get(stage, NEOSETS "/db");
     return str_equal(json_path_str(set, "status", "phase", NULL), "Completed") &&
            json_int64_or(json_get(set, "status"), "updatedAvailableReplicas", -1) == REPLICAS &&
            json_int64_or(json_get(set, "status"), "observedGeneration", -1) ==
@@ -191,7 +104,7 @@ static bool neoset_is_complete(const struct stage *stage)
 /* Pods become old enough to be handed over: five seconds. */
 static void make_statefulset(struct stage *stage)
 {
-    write_object(
+    stage_write(
         stage, "POST", SETS,
         "{'metadata':{'name':'db','labels':{'app':'db','app.kubernetes.io/instance':'x'}},'spec':{'replicas':"
         "3,'serviceName':'db','podManagementPolicy':'Parallel','selector':{'matchLabels':{'app':'db'}},"
@@ -203,54 +116,11 @@ static void make_statefulset(struct stage *stage)
 
 static int setup(void **state)
 {
-    struct stage *stage = xcalloc(1, sizeof *stage);
-    stage->folder = xstrdup("/tmp/neoset-adopt-XXXXXX");
-    assert_non_null(mkdtemp(stage->folder));
-    stage->kubeconfig = xasprintf("%s/kubeconfig", stage->folder);
-    stage->state_variable = xasprintf("XDG_STATE_HOME=%s", stage->folder);
-    stage->journal = xasprintf("%s/neoset/neosetctl.db", stage->folder);
-    stage->audit_log = xasprintf("%s/audit.log", stage->folder);
-    stage->run.environment[0] = stage->state_variable;
-    stage->run.environment[1] = "NEOSET_JOURNAL";
-    stage->run.environment[2] = "KUBECONFIG";
-    start_server(stage);
-    start_controller(stage);
-    make_statefulset(stage);
-    *state = stage;
+    stage_setup(state);
+    start_server(*state);
+    start_controller(*state);
+    make_statefulset(*state);
     return 0;
-}
-
-static int teardown(void **state)
-{
-    struct stage *stage = *state;
-    end(&stage->controller);
-    end(&stage->server);
-    CLEANUP_FREE char *command = xasprintf("rm -rf '%s'", stage->folder);
-    assert_int_equal(system(command), 0);
-    program_run_done(&stage->run);
-    free(stage->folder);
-    free(stage->kubeconfig);
-    free(stage->state_variable);
-    free(stage->journal);
-    free(stage->audit_log);
-    free(stage);
-    return 0;
-}
-
-static void run(struct stage *stage, const char *program, const char *words)
-{
-    CLEANUP_FREE char *line = xasprintf("%s --kubeconfig %s", words, stage->kubeconfig);
-    program_run(&stage->run, program, line);
-}
-
-static void expect(struct stage *stage, const char *words, int exit_code, const char *output,
-                   const char *errors)
-{
-    run(stage, "neosetctl", words);
-    const struct program_run *ended = &stage->run;
-    if (ended->exit_code != exit_code || (output && !strstr(ended->output, output)) ||
-        (errors ? !strstr(ended->errors, errors) : ended->errors[0] != '\0'))
-        fail_msg("%s: exit %d, out: %s err: %s", words, ended->exit_code, ended->output, ended->errors);
 }
 
 #define ADOPT "adopt statefulset/db --yes --timeout 60s"
@@ -279,10 +149,11 @@ static void assert_history(struct stage *stage)
     CLEANUP_FREE char *verify = xasprintf("verify --journal %s", stage->journal);
     program_run(&stage->run, "neoset-audit", verify);
     assert_int_equal(stage->run.exit_code, 0);
+    CLEANUP_FREE char *audit_log = audit_log_of(stage);
     CLEANUP_FREE char *command = xasprintf(
         "grep -o '\"auditID\":\"neo-[0-9a-f]*-[0-9]*-[0-9]*\".*\"responseStatus\":{[^}]*\"code\":2' '%s' | "
         "sed 's/\"auditID\":\"neo-\\([0-9a-f]*-[0-9]*\\)-.*/\\1/' | sort | uniq -d | grep -q .",
-        stage->audit_log);
+        audit_log);
     assert_int_not_equal(system(command), 0);
 }
 
@@ -299,25 +170,26 @@ static void a_statefulset_becomes_a_neoset_and_back_without_a_restart(void **sta
     wait_for_old_pods();
     CLEANUP_FREE char *before = pods_text(stage, false);
     struct stat status;
-    expect(stage, "adopt statefulset/db --dry-run", 0, "create NeoSet db, paused", NULL);
-    expect(stage, "adopt statefulset/db --dry-run -o yaml", 0, "kind: NeoSet\nmetadata:\n  name: db\n", NULL);
-    expect(stage, "adopt statefulset/db", 2, NULL, "--yes agrees beforehand");
+    expect_run(stage, "adopt statefulset/db --dry-run", 0, "create NeoSet db, paused", NULL);
+    expect_run(stage, "adopt statefulset/db --dry-run -o yaml", 0, "kind: NeoSet\nmetadata:\n  name: db\n",
+               NULL);
+    expect_run(stage, "adopt statefulset/db", 2, NULL, "--yes agrees beforehand");
     assert_int_not_equal(stat(stage->journal, &status), 0);
-    expect(stage, ADOPT, 0, "the same 3 pods, none restarted", NULL);
+    expect_run(stage, ADOPT, 0, "the same 3 pods, none restarted", NULL);
     assert_pods(stage, before, "NeoSet");
-    CLEANUP_JSON cJSON *neoset = get(stage, NEOSETS "/db");
+    CLEANUP_JSON cJSON *neoset = stage_get(stage, NEOSETS "/db");
     assert_false(json_bool_or(json_path(neoset, "spec", "updateStrategy", NULL), "pause", true));
     assert_null(json_path(neoset, "metadata", "annotations", "apps.neo.io/adopts", NULL));
-    assert_null(get(stage, SETS "/db"));
-    expect(stage, ADOPT, 0, "adopted already", NULL);
-    expect(stage, "adopt --undo db --dry-run", 0, "create StatefulSet db from the kept manifest", NULL);
-    expect(stage, BACK, 0, "the same 3 pods, none restarted", NULL);
+    assert_null(stage_get(stage, SETS "/db"));
+    expect_run(stage, ADOPT, 0, "adopted already", NULL);
+    expect_run(stage, "adopt --undo db --dry-run", 0, "create StatefulSet db from the kept manifest", NULL);
+    expect_run(stage, BACK, 0, "the same 3 pods, none restarted", NULL);
     assert_pods(stage, before, "StatefulSet");
-    assert_null(get(stage, NEOSETS "/db"));
+    assert_null(stage_get(stage, NEOSETS "/db"));
     let_pass(1500); /* its controller would restart a pod that carries anything else */
     assert_pods(stage, before, "StatefulSet");
-    expect(stage, BACK, 1, NULL, "there is a StatefulSet db");
-    expect(stage, "continue", 0, "", "nothing is half done");
+    expect_run(stage, BACK, 1, NULL, "there is a StatefulSet db");
+    expect_run(stage, "continue", 0, "", "nothing is half done");
     assert_history(stage);
 }
 
@@ -325,18 +197,18 @@ static void after_its_first_rollout_there_is_no_way_back(void **state)
 {
     struct stage *stage = *state;
     wait_for_old_pods();
-    expect(stage, ADOPT, 0, NULL, NULL);
-    write_object(
+    expect_run(stage, ADOPT, 0, NULL, NULL);
+    stage_write(
         stage, "PATCH", NEOSETS "/db",
         "{'spec':{'template':{'spec':{'containers':[{'name':'db','image':'mysql:8.1','env':[{'name':'A',"
         "'value':'<1&2>'}]}]}},'updateStrategy':{'maxUnavailable':3}}}");
     wait_until(stage, "rolled", neoset_is_complete);
-    expect(stage, BACK, 2, "", "a rollout has begun (`neosetctl undo db`");
-    expect(stage, "undo db", 0, NULL, NULL);
+    expect_run(stage, BACK, 2, "", "a rollout has begun (`neosetctl undo db`");
+    expect_run(stage, "undo db", 0, NULL, NULL);
     let_pass(200);
     wait_until(stage, "rolled back", neoset_is_complete);
     CLEANUP_FREE char *before = pods_text(stage, false);
-    expect(stage, BACK, 0, "statefulset/db has its pods again", NULL);
+    expect_run(stage, BACK, 0, "statefulset/db has its pods again", NULL);
     assert_pods(stage, before, "StatefulSet");
 }
 
@@ -344,10 +216,10 @@ static void what_changed_since_goes_back_with_it(void **state)
 {
     struct stage *stage = *state;
     wait_for_old_pods();
-    expect(stage, ADOPT, 0, NULL, NULL);
-    write_object(stage, "PATCH", NEOSETS "/db", "{'spec':{'replicas':2}}");
-    expect(stage, BACK, 0, "{\"replicas\":2}", NULL);
-    CLEANUP_JSON cJSON *set = get(stage, SETS "/db");
+    expect_run(stage, ADOPT, 0, NULL, NULL);
+    stage_write(stage, "PATCH", NEOSETS "/db", "{'spec':{'replicas':2}}");
+    expect_run(stage, BACK, 0, "{\"replicas\":2}", NULL);
+    CLEANUP_JSON cJSON *set = stage_get(stage, SETS "/db");
     assert_int_equal(json_int64_or(json_get(set, "spec"), "replicas", -1), 2);
     assert_string_equal(json_path_str(set, "metadata", "labels", "app.kubernetes.io/instance", NULL), "x");
 }
@@ -367,13 +239,13 @@ static void what_cannot_be_carried_over_is_named_and_nothing_is_written(void **s
     };
     CLEANUP_FREE char *before = pods_text(stage, true);
     for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-        write_object(stage, "PATCH", SETS "/db", table[i].patch);
+        stage_write(stage, "PATCH", SETS "/db", table[i].patch);
         for (size_t k = 0; k < ARRAY_SIZE(table[i].words); k++)
-            expect(stage, ADOPT, 2, "", table[i].words[k]);
+            expect_run(stage, ADOPT, 2, "", table[i].words[k]);
     }
     struct stat status;
     assert_int_not_equal(stat(stage->journal, &status), 0);
-    assert_null(get(stage, NEOSETS "/db"));
+    assert_null(stage_get(stage, NEOSETS "/db"));
     CLEANUP_FREE char *after = pods_text(stage, true);
     assert_string_equal(after, before);
 }
@@ -381,31 +253,32 @@ static void what_cannot_be_carried_over_is_named_and_nothing_is_written(void **s
 static void wrong_words_name_the_right_ones(void **state)
 {
     struct stage *stage = *state;
-    expect(stage, "adopt db", 64, NULL, "neosetctl adopt statefulset/NAME");
-    expect(stage, "adopt pod/db-0", 64, NULL, "what is adopted is a StatefulSet");
-    expect(stage, "adopt statefulset/db -o yaml", 64, NULL, "goes with --dry-run");
-    expect(stage, "adopt statefulset/db --timeout soon", 64, NULL, "--timeout");
-    expect(stage, "adopt statefulset/nobody --dry-run", 1, NULL, "no StatefulSet nobody");
-    expect(stage, "adopt --undo nobody --yes", 1, NULL, "no NeoSet nobody");
+    expect_run(stage, "adopt db", 64, NULL, "neosetctl adopt statefulset/NAME");
+    expect_run(stage, "adopt pod/db-0", 64, NULL, "what is adopted is a StatefulSet");
+    expect_run(stage, "adopt statefulset/db -o yaml", 64, NULL, "goes with --dry-run");
+    expect_run(stage, "adopt statefulset/db --timeout soon", 64, NULL, "--timeout");
+    expect_run(stage, "adopt statefulset/nobody --dry-run", 1, NULL, "no StatefulSet nobody");
+    expect_run(stage, "adopt --undo nobody --yes", 1, NULL, "no NeoSet nobody");
 }
 
 /* Without anybody who would take them over, the pods stay where they are. */
 static void without_a_controller_the_statefulset_keeps_its_pods(void **state)
 {
     struct stage *stage = *state;
-    end(&stage->controller);
+    stage_end(&stage->controller);
     wait_for_old_pods();
     CLEANUP_FREE char *before = pods_text(stage, false);
-    expect(stage, "adopt statefulset/db --yes --timeout 3s", 1, NULL,
-           "neoset-controller has not seen NeoSet db");
+    expect_run(stage, "adopt statefulset/db --yes --timeout 3s", 1, NULL,
+               "neoset-controller has not seen NeoSet db");
     assert_pods(stage, before, "StatefulSet");
-    expect(stage, "continue", 0, "the StatefulSet still has its pods", NULL);
-    expect(stage, "continue -A -o csv", 0,
-           "\"neosetctl adopt statefulset/db -n default\",\"neosetctl adopt --undo db -n default\"", NULL);
+    expect_run(stage, "continue", 0, "the StatefulSet still has its pods", NULL);
+    expect_run(stage, "continue -A -o csv", 0,
+               "\"neosetctl adopt statefulset/db -n default\",\"neosetctl adopt --undo db -n default\"",
+               NULL);
     /* The way back from there: the NeoSet goes, with what it made. */
     start_controller(stage);
     let_pass(1000);
-    expect(stage, BACK, 0, "it had no pods yet", NULL);
+    expect_run(stage, BACK, 0, "it had no pods yet", NULL);
     let_pass(1500);
     assert_pods(stage, before, "StatefulSet");
 }
@@ -414,7 +287,7 @@ static void without_a_controller_the_statefulset_keeps_its_pods(void **state)
 
 static bool set_is_gone(const struct stage *stage)
 {
-    CLEANUP_JSON cJSON *set = get(stage, SETS "/db");
+    CLEANUP_JSON cJSON *set = stage_get(stage, SETS "/db");
     return set == NULL;
 }
 
@@ -427,10 +300,10 @@ static bool pods_are_the_neosets(const struct stage *stage)
 /* The NeoSet is there and waits. */
 static void begin(struct stage *stage)
 {
-    end(&stage->controller);
+    stage_end(&stage->controller);
     wait_for_old_pods();
-    expect(stage, "adopt statefulset/db --yes --timeout 1s", 1, NULL,
-           "neoset-controller has not seen NeoSet db");
+    expect_run(stage, "adopt statefulset/db --yes --timeout 1s", 1, NULL,
+               "neoset-controller has not seen NeoSet db");
 }
 
 static void what_still_names_the_statefulset_that_is_gone_names_it_no_more(void **state)
@@ -438,9 +311,9 @@ static void what_still_names_the_statefulset_that_is_gone_names_it_no_more(void 
     struct stage *stage = *state;
     CLEANUP_FREE char *before = pods_text(stage, false);
     begin(stage);
-    CLEANUP_JSON cJSON *set = get(stage, SETS "/db");
-    CLEANUP_JSON cJSON *neoset = get(stage, NEOSETS "/db");
-    write_object(stage, "DELETE", SETS "/db", "{'kind':'DeleteOptions','propagationPolicy':'Orphan'}");
+    CLEANUP_JSON cJSON *set = stage_get(stage, SETS "/db");
+    CLEANUP_JSON cJSON *neoset = stage_get(stage, NEOSETS "/db");
+    stage_write(stage, "DELETE", SETS "/db", "{'kind':'DeleteOptions','propagationPolicy':'Orphan'}");
     wait_until(stage, "the StatefulSet is gone", set_is_gone);
     start_controller(stage);
     wait_until(stage, "its pods are the NeoSet's", pods_are_the_neosets);
@@ -449,31 +322,31 @@ static void what_still_names_the_statefulset_that_is_gone_names_it_no_more(void 
         "'uid':'%s','controller':true},{'apiVersion':'apps/"
         "v1','kind':'StatefulSet','name':'db','uid':'%s'}]}}",
         json_path_str(neoset, "metadata", "uid", NULL), json_path_str(set, "metadata", "uid", NULL));
-    write_object(stage, "PATCH", PODS "/db-1", patch);
-    expect(stage, ADOPT, 0, "db-1 still named the StatefulSet that is gone", NULL);
+    stage_write(stage, "PATCH", PODS "/db-1", patch);
+    expect_run(stage, ADOPT, 0, "db-1 still named the StatefulSet that is gone", NULL);
     assert_pods(stage, before, "NeoSet");
     /* Nobody kept the manifest: somebody else deleted the StatefulSet. */
-    expect(stage, BACK, 2, "", "there is no manifest of a StatefulSet db to go back to");
+    expect_run(stage, BACK, 2, "", "there is no manifest of a StatefulSet db to go back to");
 }
 
 static void a_statefulset_that_goes_with_its_pods_is_an_alarm(void **state)
 {
     struct stage *stage = *state;
     begin(stage);
-    write_object(stage, "PATCH", SETS "/db", "{'metadata':{'finalizers':['a.b/c']}}");
-    write_object(stage, "DELETE", SETS "/db", "{'kind':'DeleteOptions','propagationPolicy':'Background'}");
-    expect(stage, "adopt statefulset/db --yes --timeout 5s", 1, NULL,
-           "ALARM: StatefulSet db is being deleted together");
+    stage_write(stage, "PATCH", SETS "/db", "{'metadata':{'finalizers':['a.b/c']}}");
+    stage_write(stage, "DELETE", SETS "/db", "{'kind':'DeleteOptions','propagationPolicy':'Background'}");
+    expect_run(stage, "adopt statefulset/db --yes --timeout 5s", 1, NULL,
+               "ALARM: StatefulSet db is being deleted together");
 }
 
 static void a_statefulset_that_changes_meanwhile_is_followed(void **state)
 {
     struct stage *stage = *state;
     begin(stage);
-    write_object(stage, "PATCH", SETS "/db", "{'spec':{'minReadySeconds':1,'revisionHistoryLimit':4}}");
+    stage_write(stage, "PATCH", SETS "/db", "{'spec':{'minReadySeconds':1,'revisionHistoryLimit':4}}");
     start_controller(stage);
-    expect(stage, ADOPT, 0, "NeoSet db follows a change of StatefulSet db", NULL);
-    CLEANUP_JSON cJSON *neoset = get(stage, NEOSETS "/db");
+    expect_run(stage, ADOPT, 0, "NeoSet db follows a change of StatefulSet db", NULL);
+    CLEANUP_JSON cJSON *neoset = stage_get(stage, NEOSETS "/db");
     assert_int_equal(json_int64_or(json_get(neoset, "spec"), "minReadySeconds", -1), 1);
     assert_int_equal(json_int64_or(json_get(neoset, "spec"), "revisionHistoryLimit", -1), 4);
 }
@@ -481,12 +354,12 @@ static void a_statefulset_that_changes_meanwhile_is_followed(void **state)
 static void a_neoset_that_was_there_before_is_not_touched(void **state)
 {
     struct stage *stage = *state;
-    write_object(
+    stage_write(
         stage, "POST", NEOSETS,
         "{'apiVersion':'apps.neo.io/v1alpha1','kind':'NeoSet','metadata':{'name':'db'},'spec':{'replicas':0,"
         "'selector':{'matchLabels':{'app':'other'}},'template':{'metadata':{'labels':{'app':'other'}},'spec':"
         "{'containers':[{'name':'c','image':'i:1'}]}}}}");
-    expect(stage, ADOPT, 2, "", "there is a NeoSet db beside StatefulSet db");
+    expect_run(stage, ADOPT, 2, "", "there is a NeoSet db beside StatefulSet db");
 }
 
 /* --- killed at each edge -------------------------------------------------------------------------------- */
@@ -515,7 +388,7 @@ static void kill_and_go_on(struct stage *stage, const char *program, const char 
 {
     CLEANUP_FREE char *crash = xasprintf("NEOSET_CRASH=%s:%s", edge, kind);
     stage->run.environment[3] = crash;
-    run(stage, program, words);
+    stage_run(stage, program, words);
     bool died = stage->run.exit_code == -1;
     if (!died && stage->run.exit_code != 0)
         fail_msg("%s %s: exit %d: %s %s", edge, kind, stage->run.exit_code, stage->run.output,
@@ -524,13 +397,13 @@ static void kill_and_go_on(struct stage *stage, const char *program, const char 
         /* And once more, as soon as it looks at what it left. */
         CLEANUP_FREE char *again = xasprintf("NEOSET_CRASH=recover:%s", kind);
         stage->run.environment[3] = again;
-        run(stage, program, words);
+        stage_run(stage, program, words);
     }
     stage->run.environment[3] = NULL;
     count->died += died;
     count->lived += !died;
     if (died && stage->run.exit_code != 0) {
-        run(stage, "neosetctl", words);
+        stage_run(stage, "neosetctl", words);
         if (stage->run.exit_code != 0)
             fail_msg("after %s %s: exit %d: %s %s", edge, kind, stage->run.exit_code, stage->run.output,
                      stage->run.errors);
@@ -563,23 +436,22 @@ static void killed_at_any_edge_it_is_gone_on_with(void **state)
     assert_true(count.died >= (int)(ARRAY_SIZE(edges) * ARRAY_SIZE(there) * 2 * 9 / 10));
 }
 
+#define stage_test(function) cmocka_unit_test_setup_teardown(function, setup, stage_teardown)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_statefulset_becomes_a_neoset_and_back_without_a_restart, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(after_its_first_rollout_there_is_no_way_back, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_changed_since_goes_back_with_it, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_cannot_be_carried_over_is_named_and_nothing_is_written, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(wrong_words_name_the_right_ones, setup, teardown),
-        cmocka_unit_test_setup_teardown(without_a_controller_the_statefulset_keeps_its_pods, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_still_names_the_statefulset_that_is_gone_names_it_no_more, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(a_statefulset_that_goes_with_its_pods_is_an_alarm, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_statefulset_that_changes_meanwhile_is_followed, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_neoset_that_was_there_before_is_not_touched, setup, teardown),
-        cmocka_unit_test_setup_teardown(killed_at_any_edge_it_is_gone_on_with, setup, teardown),
+        stage_test(a_statefulset_becomes_a_neoset_and_back_without_a_restart),
+        stage_test(after_its_first_rollout_there_is_no_way_back),
+        stage_test(what_changed_since_goes_back_with_it),
+        stage_test(what_cannot_be_carried_over_is_named_and_nothing_is_written),
+        stage_test(wrong_words_name_the_right_ones),
+        stage_test(without_a_controller_the_statefulset_keeps_its_pods),
+        stage_test(what_still_names_the_statefulset_that_is_gone_names_it_no_more),
+        stage_test(a_statefulset_that_goes_with_its_pods_is_an_alarm),
+        stage_test(a_statefulset_that_changes_meanwhile_is_followed),
+        stage_test(a_neoset_that_was_there_before_is_not_touched),
+        stage_test(killed_at_any_edge_it_is_gone_on_with),
     };
     return cmocka_run_group_tests_name("adopt", tests, NULL, NULL);
 }
