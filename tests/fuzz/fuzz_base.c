@@ -2,14 +2,11 @@
  *
  * The parsers of src/base under libFuzzer; FUZZ_MODE (json, yaml, time, duration) chooses which. What is
  * taken must print and come back as it was. */
+#include "modes.h"
+
 #include "base/json.h"
 #include "base/time_text.h"
 #include "base/yaml.h"
-
-#include <stdio.h>
-
-int LLVMFuzzerInitialize(int *count, char ***arguments);
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
 /* A tree prints to text that parses to an equal tree and prints the same. */
 static void check_round_trip(const cJSON *tree)
@@ -97,18 +94,9 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
 {
     (void)count;
     (void)arguments;
-    static const struct {
-        const char *name;
-        fuzz_mode *mode;
-    } modes[] = {{"json", fuzz_json}, {"yaml", fuzz_yaml}, {"time", fuzz_time}, {"duration", fuzz_duration}};
-    const char *name = getenv("FUZZ_MODE");
-    for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
-        if (name && strcmp(name, modes[i].name) == 0)
-            mode = modes[i].mode;
-    if (!mode) {
-        fprintf(stderr, "FUZZ_MODE must be json, yaml, time or duration\n");
-        exit(2);
-    }
+    static const char *const names[] = {"json", "yaml", "time", "duration"};
+    static fuzz_mode *const modes[] = {fuzz_json, fuzz_yaml, fuzz_time, fuzz_duration};
+    mode = modes[fuzz_mode_of(names, ARRAY_SIZE(names))];
     return 0;
 }
 

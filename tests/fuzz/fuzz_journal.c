@@ -2,14 +2,13 @@
  *
  * What src/journal reads from outside, under libFuzzer; FUZZ_MODE (head, file) chooses which: a published
  * head as text, and a whole file that the audit opens, reads and verifies. */
+#include "modes.h"
+
 #include "journal/reader.h"
 #include "journal/verify.h"
 
 #include <stdio.h>
 #include <unistd.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
-int LLVMFuzzerInitialize(int *count, char ***arguments);
 
 static char folder[] = "/tmp/fuzz-journal-XXXXXX";
 static bool whole_file;
@@ -43,12 +42,8 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
 {
     (void)count;
     (void)arguments;
-    const char *name = getenv("FUZZ_MODE");
-    whole_file = name && strcmp(name, "file") == 0;
-    if (!whole_file && (!name || strcmp(name, "head") != 0)) {
-        fprintf(stderr, "FUZZ_MODE must be head or file\n");
-        exit(2);
-    }
+    static const char *const names[] = {"head", "file"};
+    whole_file = fuzz_mode_of(names, ARRAY_SIZE(names)) == 1;
     ENSURE(mkdtemp(folder));
     return 0;
 }

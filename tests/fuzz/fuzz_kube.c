@@ -2,17 +2,14 @@
  *
  * What src/kube reads from outside, under libFuzzer; FUZZ_MODE (kubeconfig, status, line, list, plugin)
  * chooses which. */
+#include "modes.h"
+
 #include "kube/answer.h"
 #include "kube/event.h"
 #include "kube/kubeconfig.h"
 #include "kube/list_split.h"
 #include "kube/object.h"
 #include "kube/plugin.h"
-
-#include <stdio.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int LLVMFuzzerInitialize(int *count, char ***arguments);
 
 /* A world whose every file is a certificate and a key. */
 static int read_any_file(struct env *env, const char *path, struct buf *ret, struct error **err)
@@ -182,22 +179,9 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
 {
     (void)count;
     (void)arguments;
-    static const struct {
-        const char *name;
-        fuzz_mode *mode;
-    } modes[] = {{"kubeconfig", fuzz_kubeconfig},
-                 {"status", fuzz_status},
-                 {"line", fuzz_line},
-                 {"list", fuzz_list},
-                 {"plugin", fuzz_plugin}};
-    const char *name = getenv("FUZZ_MODE");
-    for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
-        if (name && strcmp(name, modes[i].name) == 0)
-            mode = modes[i].mode;
-    if (!mode) {
-        fprintf(stderr, "FUZZ_MODE must be kubeconfig, status, line, list or plugin\n");
-        exit(2);
-    }
+    static const char *const names[] = {"kubeconfig", "status", "line", "list", "plugin"};
+    static fuzz_mode *const modes[] = {fuzz_kubeconfig, fuzz_status, fuzz_line, fuzz_list, fuzz_plugin};
+    mode = modes[fuzz_mode_of(names, ARRAY_SIZE(names))];
     return 0;
 }
 

@@ -2,13 +2,10 @@
  *
  * What src/neoset reads from a cluster, under libFuzzer; FUZZ_MODE (set, pod, revision, claim, state,
  * message) chooses which. Whatever an object looks like, a fact is made or refused; nothing else happens. */
+#include "modes.h"
+
 #include "neoset/completion.h"
 #include "neoset/fact.h"
-
-#include <stdio.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
-int LLVMFuzzerInitialize(int *count, char ***arguments);
 
 typedef void fuzz_mode(struct intern *pool, const cJSON *object, const char *text);
 
@@ -76,19 +73,10 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
 {
     (void)count;
     (void)arguments;
-    static const struct {
-        const char *name;
-        fuzz_mode *mode;
-    } modes[] = {{"set", fuzz_set},     {"pod", fuzz_pod},     {"revision", fuzz_revision},
-                 {"claim", fuzz_claim}, {"state", fuzz_state}, {"message", fuzz_message}};
-    const char *name = getenv("FUZZ_MODE");
-    for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
-        if (name && strcmp(name, modes[i].name) == 0)
-            mode = modes[i].mode;
-    if (!mode) {
-        fprintf(stderr, "FUZZ_MODE must be set, pod, revision, claim, state or message\n");
-        exit(2);
-    }
+    static const char *const names[] = {"set", "pod", "revision", "claim", "state", "message"};
+    static fuzz_mode *const modes[] = {fuzz_set,   fuzz_pod,   fuzz_revision,
+                                       fuzz_claim, fuzz_state, fuzz_message};
+    mode = modes[fuzz_mode_of(names, ARRAY_SIZE(names))];
     return 0;
 }
 
