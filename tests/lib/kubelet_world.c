@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kubelet_world.h"
 
+#include "kube/object.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -144,18 +146,9 @@ cJSON *world_pod(struct world *world, const char *pod)
     return NULL;
 }
 
-const cJSON *world_condition(const cJSON *pod, const char *type)
-{
-    const cJSON *condition;
-    cJSON_ArrayForEach (condition, json_path(pod, "status", "conditions", NULL))
-        if (str_equal(json_str(condition, "type"), type))
-            return condition;
-    return NULL;
-}
-
 const char *world_condition_status(const cJSON *pod, const char *type)
 {
-    return json_str(world_condition(pod, type), "status");
+    return json_str(kube_object_condition(pod, type), "status");
 }
 
 const cJSON *world_container(const cJSON *pod)

@@ -41,7 +41,6 @@ void world_set_image(struct world *world, const char *pod, const char *list, con
 void world_set_gate(struct world *world, const char *pod, const char *status);
 /* The pod now, or NULL when there is none; the caller's. */
 cJSON *world_pod(struct world *world, const char *pod);
-const cJSON *world_condition(const cJSON *pod, const char *type);
 const char *world_condition_status(const cJSON *pod, const char *type);
 /* The first main container's status. */
 const cJSON *world_container(const cJSON *pod);

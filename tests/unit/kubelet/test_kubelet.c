@@ -3,6 +3,8 @@
  * What the simulated kubelet does with pods, behaviour by behaviour, under virtual time. */
 #include "kubelet_world.h"
 
+#include "kube/object.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -107,7 +109,7 @@ static void a_created_pod_is_bound_runs_and_becomes_ready(void **state)
     static const char *const types[] = {"PodScheduled", "PodReadyToStartContainers", "Initialized",
                                         "ContainersReady", "Ready"};
     for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-        const cJSON *condition = world_condition(pod, types[i]);
+        const cJSON *condition = kube_object_condition(pod, types[i]);
         assert_string_equal(json_str(condition, "status"), "True");
         assert_non_null(json_str(condition, "lastTransitionTime"));
         assert_int_equal(json_int64_or(condition, "observedGeneration", 0), 1);
@@ -233,7 +235,7 @@ static void a_missing_gate_keeps_ready_false(void **state)
     run_for(world, 5 * US_PER_S);
     CLEANUP_JSON cJSON *pod = world_pod(world, "p");
     assert_string_equal(world_condition_status(pod, "Ready"), "False");
-    assert_string_equal(json_str(world_condition(pod, "Ready"), "reason"), "ReadinessGatesNotReady");
+    assert_string_equal(json_str(kube_object_condition(pod, "Ready"), "reason"), "ReadinessGatesNotReady");
     assert_string_equal(world_condition_status(pod, "ContainersReady"), "True");
     world_free(world);
 }
@@ -272,7 +274,7 @@ static void foreign_conditions_stay(void **state)
     world_set_image(world, "p", "containers", "m", "app:v2");
     run_for(world, 3 * US_PER_S);
     CLEANUP_JSON cJSON *pod = world_pod(world, "p");
-    assert_string_equal(json_str(world_condition(pod, "example.org/mine"), "message"), "hi");
+    assert_string_equal(json_str(kube_object_condition(pod, "example.org/mine"), "message"), "hi");
     assert_string_equal(world_condition_status(pod, "apps.neo.io/in-place-ready"), "True");
     assert_string_equal(world_condition_status(pod, "Ready"), "True");
     world_free(world);
@@ -465,7 +467,7 @@ static void an_old_kubelet_reports_no_generation(void **state)
     CLEANUP_JSON cJSON *pod = world_pod(world, "p");
     assert_true(str_equal(world_condition_status(pod, "Ready"), "True"));
     assert_null(json_path(pod, "status", "observedGeneration", NULL));
-    assert_null(json_get(world_condition(pod, "Ready"), "observedGeneration"));
+    assert_null(json_get(kube_object_condition(pod, "Ready"), "observedGeneration"));
     world_free(world);
 }
 
