@@ -157,16 +157,23 @@ static void the_same_journal_twice_is_read_once(void **state)
     assert_non_null(strstr(shelf->history.notices, "read once"));
 }
 
+/* An operation in the journal and in a copy of it, and one more in the journal alone; the copy's path. */
+static char *write_and_leave_a_copy(struct journal_fixture *fixture, const char *name)
+{
+    write_operation(fixture, US_PER_S);
+    journal_fixture_stop(fixture);
+    char *copy = copy_file(fixture, name);
+    journal_fixture_open(fixture);
+    write_operation(fixture, US_PER_S);
+    journal_fixture_stop(fixture);
+    return copy;
+}
+
 static void an_older_copy_is_read_as_the_newer_file(void **state)
 {
     struct shelf *shelf = *state;
     struct journal_fixture *fixture = add_journal(shelf, 0);
-    write_operation(fixture, US_PER_S);
-    journal_fixture_stop(fixture);
-    CLEANUP_FREE char *copy = copy_file(fixture, "older.db");
-    journal_fixture_open(fixture);
-    write_operation(fixture, US_PER_S);
-    journal_fixture_stop(fixture);
+    CLEANUP_FREE char *copy = write_and_leave_a_copy(fixture, "older.db");
     assert_int_equal(open_paths(shelf, copy, fixture->path, NULL), 0);
     struct audit *audit = &shelf->history.audit;
     assert_int_equal(audit->count, 1);
@@ -178,12 +185,7 @@ static void a_fork_is_no_history(void **state)
 {
     struct shelf *shelf = *state;
     struct journal_fixture *fixture = add_journal(shelf, 0);
-    write_operation(fixture, US_PER_S);
-    journal_fixture_stop(fixture);
-    CLEANUP_FREE char *copy = copy_file(fixture, "fork.db");
-    journal_fixture_open(fixture);
-    write_operation(fixture, US_PER_S);
-    journal_fixture_stop(fixture);
+    CLEANUP_FREE char *copy = write_and_leave_a_copy(fixture, "fork.db");
     /* The copy goes its own way. */
     struct journal_options options = fixture->options;
     options.path = copy;
