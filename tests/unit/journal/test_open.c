@@ -355,13 +355,18 @@ static void without_permission_the_file_is_named(void **state)
     as_nobody(fixture, check_no_permission);
 }
 
-static void check_unreadable_wal(struct journal_fixture *fixture)
+static void reader_must_refuse(const struct journal_fixture *fixture, const char *words)
 {
     struct journal_reader *reader = NULL;
     struct error *err = NULL;
     must(journal_reader_open(fixture->path, &reader, &err) < 0, "opens");
-    must(strstr(error_text(err), "-wal cannot be read") != NULL, error_text(err));
+    must(strstr(error_text(err), words) != NULL, error_text(err));
     error_free(err);
+}
+
+static void check_unreadable_wal(struct journal_fixture *fixture)
+{
+    reader_must_refuse(fixture, "-wal cannot be read");
 }
 
 static void an_unreadable_wal_is_said(void **state)
@@ -382,11 +387,7 @@ static void an_unreadable_wal_is_said(void **state)
 
 static void check_read_only_folder(struct journal_fixture *fixture)
 {
-    struct journal_reader *reader = NULL;
-    struct error *err = NULL;
-    must(journal_reader_open(fixture->path, &reader, &err) < 0, "opens");
-    must(strstr(error_text(err), "-shm is missing and cannot be made") != NULL, error_text(err));
-    error_free(err);
+    reader_must_refuse(fixture, "-shm is missing and cannot be made");
 }
 
 static void check_reads_all(struct journal_fixture *fixture)
