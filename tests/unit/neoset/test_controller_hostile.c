@@ -88,14 +88,20 @@ static void a_status_that_always_conflicts_is_written_with_patience_and_told(voi
 
 /* --- pods that fetch images ----------------------------------------------------------------------------- */
 
-static void a_prefetch_pod_that_lost_its_label_is_nobodys(void **state)
+/* A set whose next image is nowhere; the path of the pod that fetches it, the caller's. */
+static char *start_fetching_in_vain(struct scene *scene)
 {
-    struct scene *scene = *state;
     start_idle_set(scene, 2, 1);
     pass(scene, 5 * US_PER_S);
     set_image(scene, "mysql:none1");
     pass(scene, 10 * US_PER_S);
-    CLEANUP_FREE char *path = prefetch_path(scene);
+    return prefetch_path(scene);
+}
+
+static void a_prefetch_pod_that_lost_its_label_is_nobodys(void **state)
+{
+    struct scene *scene = *state;
+    CLEANUP_FREE char *path = start_fetching_in_vain(scene);
     merge(scene, path, "{\"metadata\":{\"labels\":{\"apps.neo.io/prefetch-for\":null}}}");
     pass(scene, 2 * US_PER_S);
     set_image(scene, "mysql:8.1");
@@ -106,11 +112,7 @@ static void a_prefetch_pod_that_lost_its_label_is_nobodys(void **state)
 static void the_delete_of_an_orphaned_prefetch_pod_is_asked_for_with_patience(void **state)
 {
     struct scene *scene = *state;
-    start_idle_set(scene, 2, 1);
-    pass(scene, 5 * US_PER_S);
-    set_image(scene, "mysql:none1");
-    pass(scene, 10 * US_PER_S);
-    CLEANUP_FREE char *path = prefetch_path(scene);
+    CLEANUP_FREE char *path = start_fetching_in_vain(scene);
     fault(scene, "403,verb=delete,resource=pods,times=40");
     assert_int_equal(sim_server_ask(scene->server, "DELETE", SET_PATH, "application/json",
                                     "{\"propagationPolicy\":\"Orphan\"}", NULL),

@@ -162,17 +162,19 @@ static void a_set_is_read_with_its_status(void **state)
     neoset_fact_free(set);
 }
 
+/* What the server takes for a set, and more members of its spec. */
+#define SMALLEST_SET(more)                                                                                   \
+    "{\"metadata\":{\"name\":\"db\",\"namespace\":\"d\",\"uid\":\"u\",\"resourceVersion\":\"1\"},"           \
+    "\"spec\":{\"selector\":{\"matchLabels\":{\"a\":\"b\"}},"                                                \
+    "\"template\":{\"metadata\":{\"labels\":{\"a\":\"b\"}},"                                                 \
+    "\"spec\":{\"containers\":[{\"name\":\"m\",\"image\":\"i\"}]}}" more "}}"
+
 /* It became the name of a claim, and one set that slipped past the schema ended the controller of them all.
  */
 static void an_endless_claim_template_name_is_a_problem_not_a_crash(void **state)
 {
     (void)state;
-    CLEANUP_JSON cJSON *object = parse("{\"metadata\":{\"name\":\"db\",\"namespace\":\"d\",\"uid\":\"u\","
-                                       "\"resourceVersion\":\"1\"},\"spec\":{"
-                                       "\"selector\":{\"matchLabels\":{\"a\":\"b\"}},\"template\":{"
-                                       "\"metadata\":{\"labels\":{\"a\":\"b\"}},\"spec\":{"
-                                       "\"containers\":[{\"name\":\"m\",\"image\":\"i\"}]}},"
-                                       "\"volumeClaimTemplates\":[{\"metadata\":{}}]}}");
+    CLEANUP_JSON cJSON *object = parse(SMALLEST_SET(",\"volumeClaimTemplates\":[{\"metadata\":{}}]"));
     CLEANUP_FREE char *name = xmalloc(500001);
     memset(name, 'a', 500000);
     name[500000] = '\0';
@@ -187,11 +189,7 @@ static void an_endless_claim_template_name_is_a_problem_not_a_crash(void **state
 static void defaults_are_the_documented_ones(void **state)
 {
     (void)state;
-    CLEANUP_JSON cJSON *object = parse("{\"metadata\":{\"name\":\"db\",\"namespace\":\"d\",\"uid\":\"u\","
-                                       "\"resourceVersion\":\"1\"},\"spec\":{"
-                                       "\"selector\":{\"matchLabels\":{\"a\":\"b\"}},\"template\":{"
-                                       "\"metadata\":{\"labels\":{\"a\":\"b\"}},\"spec\":{"
-                                       "\"containers\":[{\"name\":\"m\",\"image\":\"i\"}]}}}}");
+    CLEANUP_JSON cJSON *object = parse(SMALLEST_SET(""));
     struct neoset_fact *set = neoset_fact_make(pool, object);
     assert_null(set->problem);
     assert_int_equal(set->spec.replicas, 1);
