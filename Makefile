@@ -45,7 +45,7 @@ TEST_SOURCES := $(wildcard tests/unit/*/test_*.c tests/sim/test_*.c tests/power/
 FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
 
 object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
-GENERATED := $(BUILD)/gen/journal_sql.h $(BUILD)/gen/version.h
+GENERATED := $(BUILD)/gen/journal_sql.h $(BUILD)/gen/resize_script.h $(BUILD)/gen/version.h
 LIBRARY := $(BUILD)/libneoset.a
 KUBESIM_LIBRARY := $(BUILD)/libkubesim.a
 TEST_LIBRARY := $(BUILD)/libtest.a
@@ -56,7 +56,7 @@ TESTS := $(patsubst %.c,$(BUILD)/%,$(TEST_SOURCES))
 all: $(PROGRAM_FILES) $(BUILD)/replay ## build the programs (default)
 
 .PHONY: tests
-tests: $(TESTS) $(BUILD)/crash-matrix $(BUILD)/sim $(BUILD)/story-sim ## build the tests
+tests: $(TESTS) $(BUILD)/fake/kubectl $(BUILD)/crash-matrix $(BUILD)/sim $(BUILD)/story-sim ## build the tests
 
 # Tests name what they share without a folder.
 $(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests/lib
@@ -95,6 +95,8 @@ $(BUILD)/sim: $(call object,$(wildcard tests/sim/*.c)) $(TEST_LIBRARY) $(KUBESIM
 	$(link)
 $(BUILD)/story-sim: $(call object,tests/stories/sim.c) $(TEST_LIBRARY) $(KUBESIM_LIBRARY) $(LIBRARY)
 	$(link)
+$(BUILD)/fake/kubectl: $(call object,tests/volume/kubectl.c) $(LIBRARY)
+	$(link)
 $(BUILD)/crash-matrix: $(call object,$(wildcard tests/process/*.c)) $(LIBRARY)
 	$(link)
 $(TESTS): EXTRA_LIBS := -lcmocka -lssl
@@ -104,6 +106,10 @@ $(TESTS): $(BUILD)/%: $(BUILD)/obj/%.o $(TEST_LIBRARY) $(KUBESIM_LIBRARY) $(LIBR
 $(BUILD)/gen/journal_sql.h: tools/embed-sql $(wildcard migrations/*.sql schema/*.sql)
 	@mkdir -p $(@D)
 	@tools/embed-sql migrations > $@.new && mv $@.new $@
+
+$(BUILD)/gen/resize_script.h: tools/embed-script src/volume/resize.sh src/volume/resize.jq
+	@mkdir -p $(@D)
+	@tools/embed-script --header resize_script src/volume/resize.sh > $@.new && mv $@.new $@
 
 # Rewritten only when the version changed, so that a second `make` does nothing.
 $(BUILD)/gen/version.h: FORCE

@@ -15,7 +15,9 @@ enum {
     INDEX_ADOPT,
     INDEX_CONTINUE,
     INDEX_SETTLE,
+    INDEX_RESIZE_JOB,
     INDEX_RESIZE_DECLARED,
+    INDEX_RESIZE_SCRIPT,
 };
 enum { TIMEOUT_MAX_S = 600 };
 
@@ -88,9 +90,21 @@ static const struct option_command commands[] = {
                  "the object; the controller reads it there and journals it, with who and why.",
          .arguments_min = 1,
          .arguments_max = 1},
+    [INDEX_RESIZE_JOB] =
+        {.name = "resize job",
+         .help = "the Job that makes the StatefulSets in -f ready for larger volumes, and what it needs",
+         .more =
+             "For appliers that try every object before they apply any, as Flux does: the Job is to run "
+             "before the rest is applied. Printed are a ServiceAccount, a Role with what the Job does and "
+             "no more, a RoleBinding, a NetworkPolicy and the Job, in this order. The Job's name has a "
+             "hash of its pod spec: the same input gives the same bytes, a changed size another Job."},
     [INDEX_RESIZE_DECLARED] =
         {.name = "resize declared",
          .help = "what the resize script is told of the StatefulSets in -f: its RESIZE_DECLARED"},
+    [INDEX_RESIZE_SCRIPT] = {.name = "resize script",
+                             .help = "the script that does without neoset what a Job needs: sh, kubectl, jq",
+                             .more = "Its first lines say what it reads and how it ends. `neosetctl resize "
+                                     "job` prints a Job that runs it."},
     {0},
 };
 
@@ -104,7 +118,7 @@ static const struct option_spec specs[] = {
      .letter = 'f',
      .value = "FILE",
      .help = "the manifests: a file, a folder's *.yaml, *.yml and *.json, or - for the standard input",
-     .commands = OF(RESIZE_DECLARED),
+     .commands = OF(RESIZE_DECLARED) | OF(RESIZE_JOB),
      .repeats = true,
      .is_file = true},
     {.name = "all-namespaces",
@@ -132,6 +146,26 @@ static const struct option_spec specs[] = {
      .help = "say what would be done, and write nothing",
      .commands = OF(UNDO) | OF(ADOPT)},
     {.name = "undo", .help = "go back: the argument is the NeoSet's NAME", .commands = OF(ADOPT)},
+    {.name = "unit",
+     .value = "NAME",
+     .help = "the delivery unit that the Job is for, a part of its names",
+     .fallback_text = "none",
+     .commands = OF(RESIZE_JOB)},
+    {.name = "image",
+     .value = "IMAGE",
+     .help = "an image with sh, kubectl and jq",
+     .fallback_text = "alpine/k8s, by digest",
+     .commands = OF(RESIZE_JOB)},
+    {.name = "label",
+     .value = "NAME=VALUE",
+     .help = "a label for each object",
+     .commands = OF(RESIZE_JOB),
+     .repeats = true},
+    {.name = "pull-secret",
+     .value = "NAME",
+     .help = "a Secret of the namespace to pull the image with",
+     .commands = OF(RESIZE_JOB),
+     .repeats = true},
     {.name = "yes", .help = "do not ask", .commands = OF(ADOPT)},
     {.name = "timeout",
      .value = "TIME",
@@ -190,6 +224,12 @@ static const struct option_example examples[] = {
     {"adopt", "There, and back", "neosetctl adopt statefulset/db && neosetctl adopt --undo db"},
     {"settle", "A node died with the answer: say that the step was never done",
      "neosetctl settle pod/mysql-2 --step 0123456789abcdef-46 --as absent --reason \"the node was gone\""},
+    {"resize job", "Before a rollout by Flux",
+     "neosetctl resize job -f render.yaml -n prod > pre/resize.yaml"},
+    {"resize script", "Without a Job",
+     "neosetctl resize script > resize.sh && RESIZE_NAMESPACE=prod RESIZE_DECLARED=$(neosetctl resize "
+     "declared -f "
+     "render.yaml) sh resize.sh"},
     {0},
 };
 

@@ -8,6 +8,8 @@ static const struct {
     int (*run)(const struct ctl_resize *run, struct error **err);
 } commands[] = {
     {"resize declared", false, ctl_resize_declared},
+    {"resize job", false, ctl_resize_job},
+    {"resize script", false, ctl_resize_script},
 };
 
 static int find(const char *command)

@@ -23,6 +23,39 @@ static bool is_plain(const char *text)
     return true;
 }
 
+/* Lines that a literal block gives back as they are: more than one, the last one ended, none of blanks alone,
+ * the first without an indentation of its own, and nothing in them that YAML does not print. */
+static bool is_lines(const char *text)
+{
+    size_t length = strlen(text);
+    const char *first_end = strchr(text, '\n');
+    if (!first_end || first_end == text + length - 1 || !str_ends_with(text, "\n") ||
+        strchr(" \t\n", *text) || text[length - 2] == '\n')
+        return false;
+    for (const char *at = text; *at; at++)
+        if ((*at < ' ' && *at != '\n' && *at != '\t') || *at == 0x7f)
+            return false;
+    return true;
+}
+
+static void add_indent(struct buf *out, int depth)
+{
+    for (int i = 0; i < depth * INDENT; i++)
+        buf_add_char(out, ' ');
+}
+
+static void add_lines(struct buf *out, const char *text, int depth)
+{
+    buf_add_text(out, "|\n");
+    while (*text) {
+        size_t length = strcspn(text, "\n");
+        if (length > 0)
+            add_indent(out, depth);
+        buf_add(out, text, length + 1);
+        text += length + 1;
+    }
+}
+
 static void add_text(struct buf *out, const char *text)
 {
     if (is_plain(text)) {
@@ -32,12 +65,6 @@ static void add_text(struct buf *out, const char *text)
     CLEANUP_JSON cJSON *node = json_new_str(text);
     CLEANUP_FREE char *quoted = json_print(node);
     buf_add_text(out, quoted);
-}
-
-static void add_indent(struct buf *out, int depth)
-{
-    for (int i = 0; i < depth * INDENT; i++)
-        buf_add_char(out, ' ');
 }
 
 static bool is_block(const cJSON *node)
@@ -67,6 +94,10 @@ static void add_block(struct buf *out, const cJSON *tree, int depth, bool in_lin
             continue;
         }
         buf_add_char(out, ' ');
+        if (cJSON_IsString(item) && is_lines(item->valuestring)) {
+            add_lines(out, item->valuestring, depth + 1);
+            continue;
+        }
         if (cJSON_IsString(item)) {
             add_text(out, item->valuestring);
         } else {

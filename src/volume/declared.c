@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "volume/declared.h"
 #include "kube/object.h"
+#include "volume/quantity.h"
 
 /* As kubectl does: what is null is not said. */
 static void drop_nulls(cJSON *node)
@@ -25,11 +26,22 @@ static void copy_member(cJSON *to, const cJSON *from, const char *key)
 static int check_size(const char *set, const char *name, const cJSON *spec, struct error **err)
 {
     const cJSON *size = json_path(spec, "resources", "requests", "storage", NULL);
+    CLEANUP_FREE char *text = NULL;
+    CLEANUP_ERROR struct error *own = NULL;
+    struct quantity quantity;
     if (!size || cJSON_IsNull(size))
         return error_set(err, ERROR_INVALID,
                          "StatefulSet %s: volumeClaimTemplate %s has no spec.resources.requests.storage: say "
                          "how large it is",
                          set, name);
+    if (quantity_read(size, &quantity, &text, &own) < 0)
+        return error_set(err, ERROR_INVALID, "StatefulSet %s: volumeClaimTemplate %s: %s", set, name,
+                         error_text(own));
+    if (quantity_sign(&quantity) <= 0)
+        return error_set(
+            err, ERROR_INVALID,
+            "StatefulSet %s: volumeClaimTemplate %s: a volume of %s is none: a size is above zero", set, name,
+            text);
     return 0;
 }
 

@@ -63,6 +63,33 @@ static void what_means_the_same_is_the_same_bytes(void **state)
     assert_string_equal(one, other);
 }
 
+#define WITH_SIZE(size)                                                                                      \
+    SET_HEAD                                                                                                 \
+    "  volumeClaimTemplates: [{metadata: {name: data}, spec: {resources: {requests: {storage: " size "}}}}]"
+
+static void sizes_are_read_as_the_server_reads_them(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"10", "\"10\"", "1e3", "1.5Gi", "12E", "100m"};
+    for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+        CLEANUP_FREE char *yaml = xasprintf(WITH_SIZE("%s"), good[i]);
+        CLEANUP_FREE char *text = NULL;
+        assert_int_equal(declare(yaml, &text, NULL), 0);
+    }
+    static const char *const bad[] = {"\"\"",  "0",   "-1Gi",
+                                      "10GiB", "ten", "[1]",
+                                      "true",  "0.0", "9999999999999999999999999999999999999999"};
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+        CLEANUP_FREE char *yaml = xasprintf(WITH_SIZE("%s"), bad[i]);
+        CLEANUP_FREE char *text = NULL;
+        CLEANUP_ERROR struct error *err = NULL;
+        int r = declare(yaml, &text, &err);
+        if (r != -ERROR_INVALID || !strstr(error_text(err), "StatefulSet db") ||
+            !strstr(error_text(err), "volumeClaimTemplate data"))
+            fail_msg("%s: %d \"%s\"", bad[i], r, error_text(err));
+    }
+}
+
 static void what_is_missing_is_named(void **state)
 {
     (void)state;
@@ -88,6 +115,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_says_what_is_judged_and_nothing_else),
         cmocka_unit_test(what_means_the_same_is_the_same_bytes),
+        cmocka_unit_test(sizes_are_read_as_the_server_reads_them),
         cmocka_unit_test(what_is_missing_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
