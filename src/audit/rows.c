@@ -6,12 +6,12 @@
 
 #include <stdio.h>
 
-#define COLUMN(key, heading, kind, shown, at, shrinks)                                                       \
+#define COLUMN(key, heading, kind, shown, at, narrows)                                                       \
     {                                                                                                        \
         .name = (key), .title = (heading), .type = (kind), .where = (shown), .place = (at),                  \
-        .may_shrink = (shrinks)                                                                              \
+        .narrow = (narrows)                                                                                  \
     }
-#define DATA(key, kind) COLUMN(key, key, kind, IN_DATA, 0, false)
+#define DATA(key, kind) COLUMN(key, key, kind, IN_DATA, 0, 0)
 
 void audit_row_done(struct audit_row *row)
 {
@@ -92,30 +92,30 @@ enum {
 };
 
 static const struct sheet_column entry_columns[ENTRY_COLUMNS] = {
-    [ENTRY_SEQ] = COLUMN("seq", "SEQ", SHEET_ID, IN_ALL, 1, false),
-    [ENTRY_AT] = COLUMN("at", "AT", SHEET_TIME, IN_ALL, 2, false),
-    [ENTRY_KIND] = COLUMN("kind", "KIND", SHEET_TEXT, IN_ALL, 3, false),
-    [ENTRY_RUN] = COLUMN("run", "RUN", SHEET_ID, IN_WIDE | IN_DATA, 4, false),
-    [ENTRY_EPOCH] = COLUMN("epoch", "EPOCH", SHEET_NUMBER, IN_WIDE | IN_DATA, 5, false),
+    [ENTRY_SEQ] = COLUMN("seq", "SEQ", SHEET_ID, IN_ALL, 1, 0),
+    [ENTRY_AT] = COLUMN("at", "AT", SHEET_TIME, IN_ALL, 2, 0),
+    [ENTRY_KIND] = COLUMN("kind", "KIND", SHEET_TEXT, IN_ALL, 3, 0),
+    [ENTRY_RUN] = COLUMN("run", "RUN", SHEET_ID, IN_WIDE | IN_DATA, 4, 0),
+    [ENTRY_EPOCH] = COLUMN("epoch", "EPOCH", SHEET_NUMBER, IN_WIDE | IN_DATA, 5, 0),
     [ENTRY_MONO] = DATA("mono_us", SHEET_NUMBER),
-    [ENTRY_OPERATION] = COLUMN("operation", "OPERATION", SHEET_ID, IN_ALL, 6, false),
-    [ENTRY_STEP] = COLUMN("step", "STEP", SHEET_ID, IN_ALL, 7, false),
-    [ENTRY_ATTEMPT] = COLUMN("attempt", "ATTEMPT", SHEET_NUMBER, IN_WIDE | IN_DATA, 8, false),
-    [ENTRY_ACTION] = COLUMN("action", "ACTION", SHEET_TEXT, IN_ALL, 9, true),
+    [ENTRY_OPERATION] = COLUMN("operation", "OPERATION", SHEET_ID, IN_ALL, 6, 0),
+    [ENTRY_STEP] = COLUMN("step", "STEP", SHEET_ID, IN_ALL, 7, 0),
+    [ENTRY_ATTEMPT] = COLUMN("attempt", "ATTEMPT", SHEET_NUMBER, IN_WIDE | IN_DATA, 8, 0),
+    [ENTRY_ACTION] = COLUMN("action", "ACTION", SHEET_TEXT, IN_ALL, 9, NARROW_CUT),
     [ENTRY_OBJECT] = DATA("object", SHEET_TEXT),
-    [ENTRY_NAMESPACE] = COLUMN("namespace", "NAMESPACE", SHEET_TEXT, IN_ALL, 10, true),
+    [ENTRY_NAMESPACE] = COLUMN("namespace", "NAMESPACE", SHEET_TEXT, IN_ALL, 10, NARROW_CUT),
     [ENTRY_NAME] = DATA("name", SHEET_TEXT),
-    [ENTRY_UID] = COLUMN("uid", "UID", SHEET_TEXT, IN_WIDE | IN_DATA, 12, false),
-    [ENTRY_VERSION] = COLUMN("version", "VERSION", SHEET_TEXT, IN_WIDE | IN_DATA, 13, false),
-    [ENTRY_HTTP] = COLUMN("http", "HTTP", SHEET_NUMBER, IN_ALL, 14, false),
-    [ENTRY_AUDIT_ID] = COLUMN("audit_id", "AUDIT-ID", SHEET_TEXT, IN_WIDE | IN_DATA, 15, false),
-    [ENTRY_REASON] = COLUMN("reason", "REASON", SHEET_TEXT, IN_ALL, 16, true),
-    [ENTRY_DETAIL] = COLUMN("detail", "DETAIL", SHEET_DETAIL, IN_WIDE | IN_DATA, 17, true),
+    [ENTRY_UID] = COLUMN("uid", "UID", SHEET_TEXT, IN_WIDE | IN_DATA, 12, 0),
+    [ENTRY_VERSION] = COLUMN("version", "VERSION", SHEET_TEXT, IN_WIDE | IN_DATA, 13, 0),
+    [ENTRY_HTTP] = COLUMN("http", "HTTP", SHEET_NUMBER, IN_ALL, 14, 0),
+    [ENTRY_AUDIT_ID] = COLUMN("audit_id", "AUDIT-ID", SHEET_TEXT, IN_WIDE | IN_DATA, 15, 0),
+    [ENTRY_REASON] = COLUMN("reason", "REASON", SHEET_TEXT, IN_ALL, 16, NARROW_CUT),
+    [ENTRY_DETAIL] = COLUMN("detail", "DETAIL", SHEET_DETAIL, IN_WIDE | IN_DATA, 17, NARROW_CUT),
     [ENTRY_DIGEST] = DATA("digest", SHEET_BYTES),
     [ENTRY_HASH] = DATA("hash", SHEET_BYTES),
     [ENTRY_FORM] = DATA("form", SHEET_NUMBER),
     [ENTRY_JOURNAL] = DATA("journal", SHEET_TEXT),
-    [ENTRY_WHAT] = COLUMN("what", "OBJECT", SHEET_TEXT, IN_TABLES, 11, true),
+    [ENTRY_WHAT] = COLUMN("what", "OBJECT", SHEET_TEXT, IN_TABLES, 11, NARROW_CUT),
 };
 const struct audit_sheet audit_entry_sheet = {entry_columns, ENTRY_COLUMNS};
 
@@ -183,24 +183,24 @@ enum {
 };
 
 static const struct sheet_column operation_columns[OP_COLUMNS] = {
-    [OP_ID] = COLUMN("id", "ID", SHEET_ID, IN_ALL, 1, false),
-    [OP_BEGUN] = COLUMN("begun", "BEGUN", SHEET_TIME, IN_ALL, 2, false),
-    [OP_ENDED] = COLUMN("ended", "ENDED", SHEET_TIME, IN_WIDE | IN_DATA, 3, false),
-    [OP_KIND] = COLUMN("kind", "KIND", SHEET_TEXT, IN_ALL, 6, false),
+    [OP_ID] = COLUMN("id", "ID", SHEET_ID, IN_ALL, 1, 0),
+    [OP_BEGUN] = COLUMN("begun", "BEGUN", SHEET_TIME, IN_ALL, 2, 0),
+    [OP_ENDED] = COLUMN("ended", "ENDED", SHEET_TIME, IN_WIDE | IN_DATA, 3, 0),
+    [OP_KIND] = COLUMN("kind", "KIND", SHEET_TEXT, IN_ALL, 6, NARROW_DROP(1)),
     [OP_OBJECT] = DATA("object", SHEET_TEXT),
-    [OP_NAMESPACE] = COLUMN("namespace", "NAMESPACE", SHEET_TEXT, IN_ALL, 4, true),
+    [OP_NAMESPACE] = COLUMN("namespace", "NAMESPACE", SHEET_TEXT, IN_ALL, 4, NARROW_CUT | NARROW_DROP(3)),
     [OP_NAME] = DATA("name", SHEET_TEXT),
-    [OP_FROM] = COLUMN("from", "FROM", SHEET_TEXT, IN_ALL, 7, true),
-    [OP_TO] = COLUMN("to", "TO", SHEET_TEXT, IN_ALL, 8, true),
-    [OP_OUTCOME] = COLUMN("outcome", "OUTCOME", SHEET_TEXT, IN_ALL, 9, false),
+    [OP_FROM] = COLUMN("from", "FROM", SHEET_TEXT, IN_ALL, 7, NARROW_CUT_FRONT),
+    [OP_TO] = COLUMN("to", "TO", SHEET_TEXT, IN_ALL, 8, NARROW_CUT_FRONT),
+    [OP_OUTCOME] = COLUMN("outcome", "OUTCOME", SHEET_TEXT, IN_ALL, 9, 0),
     [OP_DURATION] = DATA("duration_s", SHEET_DURATION),
-    [OP_STEPS] = COLUMN("steps", "STEPS", SHEET_NUMBER, IN_ALL, 11, false),
-    [OP_ATTEMPTS] = COLUMN("attempts", "ATTEMPTS", SHEET_NUMBER, IN_WIDE | IN_DATA, 12, false),
-    [OP_RETRIES] = COLUMN("retries", "RETRIES", SHEET_NUMBER, IN_ALL, 13, false),
-    [OP_JOURNAL] = COLUMN("journal", "JOURNAL", SHEET_TEXT, IN_WIDE | IN_DATA, 14, false),
-    [OP_WHAT] = COLUMN("what", "OBJECT", SHEET_TEXT, IN_TABLES, 5, true),
+    [OP_STEPS] = COLUMN("steps", "STEPS", SHEET_NUMBER, IN_ALL, 11, NARROW_DROP(4)),
+    [OP_ATTEMPTS] = COLUMN("attempts", "ATTEMPTS", SHEET_NUMBER, IN_WIDE | IN_DATA, 12, 0),
+    [OP_RETRIES] = COLUMN("retries", "RETRIES", SHEET_NUMBER, IN_ALL, 13, NARROW_DROP(5)),
+    [OP_JOURNAL] = COLUMN("journal", "JOURNAL", SHEET_TEXT, IN_WIDE | IN_DATA, 14, 0),
+    [OP_WHAT] = COLUMN("what", "OBJECT", SHEET_TEXT, IN_TABLES, 5, NARROW_CUT_FRONT),
     /* An open operation is as old as it is. */
-    [OP_TOOK] = COLUMN("took", "TOOK", SHEET_DURATION, IN_TABLES, 10, false),
+    [OP_TOOK] = COLUMN("took", "TOOK", SHEET_DURATION, IN_TABLES, 10, NARROW_DROP(2)),
 };
 static bool is_unchanged(const struct journal_operation_record *operation)
 {
@@ -278,30 +278,30 @@ enum {
 };
 
 static const struct sheet_column step_columns[STEP_COLUMNS] = {
-    [STEP_ID] = COLUMN("step", "STEP", SHEET_ID, IN_ALL, 1, false),
-    [STEP_KEY] = COLUMN("key", "KEY", SHEET_TEXT, IN_WIDE | IN_DATA, 14, false),
-    [STEP_STATE] = COLUMN("state", "STATE", SHEET_TEXT, IN_ALL, 3, false),
-    [STEP_OPERATION] = COLUMN("operation", "OPERATION", SHEET_ID, IN_ALL, 2, false),
-    [STEP_RUN] = COLUMN("run", "RUN", SHEET_ID, IN_WIDE | IN_DATA, 15, false),
-    [STEP_ACTION] = COLUMN("action", "ACTION", SHEET_TEXT, IN_ALL, 5, false),
+    [STEP_ID] = COLUMN("step", "STEP", SHEET_ID, IN_ALL, 1, 0),
+    [STEP_KEY] = COLUMN("key", "KEY", SHEET_TEXT, IN_WIDE | IN_DATA, 14, 0),
+    [STEP_STATE] = COLUMN("state", "STATE", SHEET_TEXT, IN_ALL, 3, 0),
+    [STEP_OPERATION] = COLUMN("operation", "OPERATION", SHEET_ID, IN_ALL, 2, 0),
+    [STEP_RUN] = COLUMN("run", "RUN", SHEET_ID, IN_WIDE | IN_DATA, 15, 0),
+    [STEP_ACTION] = COLUMN("action", "ACTION", SHEET_TEXT, IN_ALL, 5, 0),
     [STEP_OBJECT] = DATA("object", SHEET_TEXT),
-    [STEP_NAMESPACE] = COLUMN("namespace", "NAMESPACE", SHEET_TEXT, IN_ALL, 6, true),
+    [STEP_NAMESPACE] = COLUMN("namespace", "NAMESPACE", SHEET_TEXT, IN_ALL, 6, NARROW_CUT),
     [STEP_NAME] = DATA("name", SHEET_TEXT),
-    [STEP_UID] = COLUMN("uid", "UID", SHEET_TEXT, IN_WIDE | IN_DATA, 16, false),
-    [STEP_VERSION] = COLUMN("version", "VERSION", SHEET_TEXT, IN_WIDE | IN_DATA, 17, false),
-    [STEP_BEGUN] = COLUMN("begun", "BEGUN", SHEET_TIME, IN_ALL, 4, false),
-    [STEP_ENDED] = COLUMN("ended", "ENDED", SHEET_TIME, IN_WIDE | IN_DATA, 18, false),
+    [STEP_UID] = COLUMN("uid", "UID", SHEET_TEXT, IN_WIDE | IN_DATA, 16, 0),
+    [STEP_VERSION] = COLUMN("version", "VERSION", SHEET_TEXT, IN_WIDE | IN_DATA, 17, 0),
+    [STEP_BEGUN] = COLUMN("begun", "BEGUN", SHEET_TIME, IN_ALL, 4, 0),
+    [STEP_ENDED] = COLUMN("ended", "ENDED", SHEET_TIME, IN_WIDE | IN_DATA, 18, 0),
     [STEP_DURATION] = DATA("duration_s", SHEET_DURATION),
-    [STEP_OUTCOME] = COLUMN("outcome", "OUTCOME", SHEET_TEXT, IN_ALL, 8, false),
-    [STEP_HTTP] = COLUMN("http", "HTTP", SHEET_NUMBER, IN_ALL, 9, false),
-    [STEP_ATTEMPTS] = COLUMN("attempts", "ATTEMPTS", SHEET_NUMBER, IN_ALL, 10, false),
-    [STEP_REASON] = COLUMN("reason", "REASON", SHEET_TEXT, IN_ALL, 12, true),
-    [STEP_OUTCOME_REASON] = COLUMN("outcome_reason", "ANSWER", SHEET_TEXT, IN_WIDE | IN_DATA, 13, true),
+    [STEP_OUTCOME] = COLUMN("outcome", "OUTCOME", SHEET_TEXT, IN_ALL, 8, 0),
+    [STEP_HTTP] = COLUMN("http", "HTTP", SHEET_NUMBER, IN_ALL, 9, 0),
+    [STEP_ATTEMPTS] = COLUMN("attempts", "ATTEMPTS", SHEET_NUMBER, IN_ALL, 10, 0),
+    [STEP_REASON] = COLUMN("reason", "REASON", SHEET_TEXT, IN_ALL, 12, NARROW_CUT),
+    [STEP_OUTCOME_REASON] = COLUMN("outcome_reason", "ANSWER", SHEET_TEXT, IN_WIDE | IN_DATA, 13, NARROW_CUT),
     [STEP_VERSION_AFTER] = DATA("version_after", SHEET_TEXT),
     [STEP_DIGEST] = DATA("digest", SHEET_BYTES),
-    [STEP_AGE] = COLUMN("age_s", "AGE", SHEET_DURATION, IN_WIDE | IN_DATA, 11, false),
+    [STEP_AGE] = COLUMN("age_s", "AGE", SHEET_DURATION, IN_WIDE | IN_DATA, 11, 0),
     [STEP_JOURNAL] = DATA("journal", SHEET_TEXT),
-    [STEP_WHAT] = COLUMN("what", "OBJECT", SHEET_TEXT, IN_TABLES, 7, true),
+    [STEP_WHAT] = COLUMN("what", "OBJECT", SHEET_TEXT, IN_TABLES, 7, NARROW_CUT),
 };
 const struct audit_sheet audit_step_sheet = {step_columns, STEP_COLUMNS};
 
@@ -447,20 +447,20 @@ enum {
 };
 
 static const struct sheet_column run_columns[RUN_COLUMNS] = {
-    [RUN_ID] = COLUMN("run", "RUN", SHEET_ID, IN_ALL, 1, false),
-    [RUN_BEGUN] = COLUMN("begun", "BEGUN", SHEET_TIME, IN_ALL, 2, false),
-    [RUN_LAST] = COLUMN("last", "LAST ENTRY", SHEET_TIME, IN_ALL, 3, false),
-    [RUN_DURATION] = COLUMN("duration_s", "LASTED", SHEET_DURATION, IN_ALL, 4, false),
-    [RUN_END] = COLUMN("end", "END", SHEET_TEXT, IN_ALL, 5, false),
-    [RUN_STOP_REASON] = COLUMN("stop_reason", "WHY", SHEET_TEXT, IN_ALL, 6, true),
-    [RUN_IDENTITY] = COLUMN("identity", "WHO", SHEET_TEXT, IN_ALL, 7, true),
-    [RUN_VERSION] = COLUMN("version", "VERSION", SHEET_TEXT, IN_ALL, 8, true),
-    [RUN_PID] = COLUMN("pid", "PID", SHEET_NUMBER, IN_WIDE | IN_DATA, 9, false),
-    [RUN_NONCE] = COLUMN("nonce", "NONCE", SHEET_TEXT, IN_WIDE | IN_DATA, 10, false),
-    [RUN_EPOCH] = COLUMN("epoch", "EPOCH", SHEET_NUMBER, IN_ALL, 11, false),
-    [RUN_LAST_SEQ] = COLUMN("last_seq", "LAST SEQ", SHEET_NUMBER, IN_WIDE | IN_DATA, 12, false),
-    [RUN_OPEN_STEPS] = COLUMN("open_steps", "OPEN STEPS", SHEET_NUMBER, IN_ALL, 13, false),
-    [RUN_JOURNAL] = COLUMN("journal", "JOURNAL", SHEET_TEXT, IN_WIDE | IN_DATA, 14, false),
+    [RUN_ID] = COLUMN("run", "RUN", SHEET_ID, IN_ALL, 1, 0),
+    [RUN_BEGUN] = COLUMN("begun", "BEGUN", SHEET_TIME, IN_ALL, 2, 0),
+    [RUN_LAST] = COLUMN("last", "LAST ENTRY", SHEET_TIME, IN_ALL, 3, 0),
+    [RUN_DURATION] = COLUMN("duration_s", "LASTED", SHEET_DURATION, IN_ALL, 4, 0),
+    [RUN_END] = COLUMN("end", "END", SHEET_TEXT, IN_ALL, 5, 0),
+    [RUN_STOP_REASON] = COLUMN("stop_reason", "WHY", SHEET_TEXT, IN_ALL, 6, NARROW_CUT),
+    [RUN_IDENTITY] = COLUMN("identity", "WHO", SHEET_TEXT, IN_ALL, 7, NARROW_CUT),
+    [RUN_VERSION] = COLUMN("version", "VERSION", SHEET_TEXT, IN_ALL, 8, NARROW_CUT),
+    [RUN_PID] = COLUMN("pid", "PID", SHEET_NUMBER, IN_WIDE | IN_DATA, 9, 0),
+    [RUN_NONCE] = COLUMN("nonce", "NONCE", SHEET_TEXT, IN_WIDE | IN_DATA, 10, 0),
+    [RUN_EPOCH] = COLUMN("epoch", "EPOCH", SHEET_NUMBER, IN_ALL, 11, 0),
+    [RUN_LAST_SEQ] = COLUMN("last_seq", "LAST SEQ", SHEET_NUMBER, IN_WIDE | IN_DATA, 12, 0),
+    [RUN_OPEN_STEPS] = COLUMN("open_steps", "OPEN STEPS", SHEET_NUMBER, IN_ALL, 13, 0),
+    [RUN_JOURNAL] = COLUMN("journal", "JOURNAL", SHEET_TEXT, IN_WIDE | IN_DATA, 14, 0),
 };
 const struct audit_sheet audit_run_sheet = {run_columns, RUN_COLUMNS};
 

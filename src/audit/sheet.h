@@ -50,13 +50,19 @@ enum sheet_type {
 #define IN_TABLES (IN_TABLE | IN_WIDE)
 #define IN_ALL (IN_TABLES | IN_DATA)
 
+/* What a terminal that is too narrow does to a column of a table. Times lose their microseconds there first;
+ * then columns are dropped until the others have room, and only then texts are cut. */
+#define NARROW_CUT 1U                       /* a text that is too long loses its end */
+#define NARROW_CUT_FRONT 2U                 /* ... its beginning: what matters of an image is its tag */
+#define NARROW_DROP(n) ((unsigned)(n) << 2) /* it is not shown; the highest n goes first */
+
 struct sheet_column {
     const char *name;  /* in JSON, CSV, YAML: "begun" */
     const char *title; /* in tables: "BEGUN" */
     enum sheet_type type;
     unsigned where;
     int place;       /* in tables columns are ordered by place, then as declared */
-    bool may_shrink; /* truncated when the terminal is too narrow */
+    unsigned narrow; /* NARROW_*, or 0: it is always whole */
 };
 
 /* Colours for people, never information of its own. */

@@ -13,6 +13,10 @@ enum {
     COLUMNS_MAX = 40,
     GAP = 2,
     SHRUNK_WIDTH_MIN = 8,
+    SHRUNK_WIDTH_FAIR = 12, /* no column is dropped to make another one wider than this */
+    CUT = NARROW_CUT | NARROW_CUT_FRONT,
+    SECONDS_BYTES = 19, /* "2026-11-30T07:38:15" */
+    FRACTION_BYTES = 7, /* ".123456" */
     RULE = 0x40,
     CELL_BYTES_MAX = 16 * 1024, /* of a text in a table; other formats show all of it */
 };
@@ -25,6 +29,8 @@ struct sheet_table {
     struct buf held;  /* cell texts, each ended by NUL; rows behind each other */
     struct buf tones; /* a byte a cell; RULE and the tone for a row that is one text */
     size_t rows_held;
+    size_t last;       /* the last one that is shown */
+    bool has_seconds;  /* times are shown without their microseconds */
     bool is_streaming; /* widths are fixed, the header is out */
 };
 
@@ -66,23 +72,63 @@ struct sheet_table *sheet_table_make(const struct sheet *sheet)
     return table;
 }
 
-static size_t total_width(const struct sheet_table *table)
+/* most: of a column that may be cut. Those that are not shown have no width. */
+static size_t total_width(const struct sheet_table *table, size_t most)
 {
     size_t total = 0;
-    for (size_t i = 0; i < table->count; i++)
-        total += table->width[i] + (i > 0 ? GAP : 0);
+    for (size_t i = 0; i < table->count; i++) {
+        size_t width = table->width[i];
+        if (table->shown[i]->narrow & CUT)
+            width = MIN(width, MAX(most, text_width(table->shown[i]->title)));
+        total += width + (total > 0 && width > 0 ? GAP : 0);
+    }
     return total;
+}
+
+static void drop_microseconds(struct sheet_table *table)
+{
+    table->has_seconds = true;
+    for (size_t i = 0; i < table->count; i++)
+        if (table->shown[i]->type == SHEET_TIME && table->width[i] >= SECONDS_BYTES + FRACTION_BYTES)
+            table->width[i] -= FRACTION_BYTES;
+}
+
+/* One column after another, until the rest has a fair share. */
+static void drop_columns(const struct sheet *sheet)
+{
+    struct sheet_table *table = sheet->table;
+    while (total_width(table, SHRUNK_WIDTH_FAIR) > sheet->look.columns) {
+        size_t least = table->count;
+        for (size_t i = 0; i < table->count; i++)
+            if (table->width[i] > 0 && table->shown[i]->narrow >= NARROW_DROP(1) &&
+                (least == table->count || table->shown[i]->narrow > table->shown[least]->narrow))
+                least = i;
+        if (least == table->count)
+            return;
+        table->width[least] = 0;
+    }
+}
+
+static void find_last(struct sheet_table *table)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (table->width[i] > 0)
+            table->last = i;
 }
 
 /* Takes from the widest column that may give until the table fits or nothing is left to give. */
 static void shrink(const struct sheet *sheet)
 {
     struct sheet_table *table = sheet->table;
-    for (size_t total = total_width(table); total > sheet->look.columns; total--) {
+    if (total_width(table, SIZE_MAX) > sheet->look.columns)
+        drop_microseconds(table);
+    if (total_width(table, SIZE_MAX) > sheet->look.columns)
+        drop_columns(sheet);
+    for (size_t total = total_width(table, SIZE_MAX); total > sheet->look.columns; total--) {
         size_t widest = table->count;
         for (size_t i = 0; i < table->count; i++) {
             size_t least = MAX(text_width(table->shown[i]->title), (size_t)SHRUNK_WIDTH_MIN);
-            if (table->shown[i]->may_shrink && table->width[i] > least &&
+            if ((table->shown[i]->narrow & CUT) && table->width[i] > least &&
                 (widest == table->count || table->width[i] > table->width[widest]))
                 widest = i;
         }
@@ -102,30 +148,64 @@ static void add_spaces(struct buf *out, size_t count)
     }
 }
 
+/* Where the end of text begins that has this width at most. */
+static size_t end_that_fits(const char *text, size_t width)
+{
+    size_t from = 0;
+    while (text_width(text + from) > width) {
+        from++;
+        while (((unsigned char)text[from] & 0xc0) == 0x80)
+            from++;
+    }
+    return from;
+}
+
+/* What is shown of a text: a part of it, and a mark or the rest of it before or behind. */
+struct shown {
+    const char *before, *text, *behind;
+    size_t length; /* of text */
+    size_t width;
+};
+
+static struct shown shown_of(const struct sheet *sheet, const struct sheet_column *column, size_t room,
+                             const char *text)
+{
+    const char *mark = sheet->look.has_utf8 ? "\xe2\x80\xa6" : "~";
+    size_t width = text_width(text);
+    size_t length = strlen(text);
+    bool has_fraction = length > SECONDS_BYTES && text[SECONDS_BYTES] == '.';
+    if (column->type == SHEET_TIME && sheet->table->has_seconds && has_fraction)
+        return (struct shown){"", text, text + SECONDS_BYTES + FRACTION_BYTES, SECONDS_BYTES,
+                              width - FRACTION_BYTES};
+    if (width <= room || !sheet->look.is_terminal || !(column->narrow & CUT))
+        return (struct shown){"", text, "", length, width};
+    if (column->narrow & NARROW_CUT)
+        return (struct shown){"", text, mark, text_fit(text, room - 1), room};
+    const char *end = text + end_that_fits(text, room - 1);
+    return (struct shown){mark, end, "", strlen(end), 1 + text_width(end)};
+}
+
 /* Numbers stand on the right, everything else on the left; the last column is not padded. */
 static void add_cell(const struct sheet *sheet, size_t i, const char *text, enum sheet_tone tone)
 {
     struct sheet_table *table = sheet->table;
     struct buf *out = &sheet->out->text;
-    size_t width = text_width(text);
-    size_t length = strlen(text);
-    const char *tail = "";
-    if (width > table->width[i] && sheet->look.is_terminal && table->shown[i]->may_shrink) {
-        length = text_fit(text, table->width[i] - 1);
-        tail = sheet->look.has_utf8 ? "\xe2\x80\xa6" : "~";
-        width = table->width[i];
-    }
-    size_t pad = table->width[i] > width ? table->width[i] - width : 0;
+    size_t room = table->width[i];
+    if (room == 0)
+        return;
+    struct shown shown = shown_of(sheet, table->shown[i], room, text);
+    size_t pad = room > shown.width ? room - shown.width : 0;
     bool is_right = table->shown[i]->type == SHEET_NUMBER || table->shown[i]->type == SHEET_DURATION;
     if (i > 0)
         add_spaces(out, GAP);
     if (is_right)
         add_spaces(out, pad);
     buf_add_text(out, sheet_tone_on(&sheet->look, tone));
-    buf_add(out, text, length);
-    buf_add_text(out, tail);
+    buf_add_text(out, shown.before);
+    buf_add(out, shown.text, shown.length);
+    buf_add_text(out, shown.behind);
     buf_add_text(out, sheet_tone_off(&sheet->look, tone));
-    if (!is_right && i + 1 < table->count)
+    if (!is_right && i < table->last)
         add_spaces(out, pad);
 }
 
@@ -178,6 +258,7 @@ static void begin_streaming(const struct sheet *sheet)
     sheet->table->is_streaming = true;
     if (sheet->look.is_terminal)
         shrink(sheet);
+    find_last(sheet->table);
     add_header(sheet);
 }
 

@@ -305,20 +305,20 @@ enum {
 };
 
 static const struct sheet_column part_columns[PART_COLUMNS] = {
-    [PART_OPERATION] = {"operation", "OPERATION", SHEET_ID, IN_DATA, 0, false},
-    [PART_ID] = {"id", "ID", SHEET_ID, IN_DATA, 0, false},
-    [PART_WHAT] = {"what", "WHAT", SHEET_TEXT, IN_DATA, 0, false},
-    [PART_ACTION] = {"action", "ACTION", SHEET_TEXT, IN_DATA, 0, false},
-    [PART_OBJECT] = {"object", "OBJECT", SHEET_TEXT, IN_DATA, 0, false},
-    [PART_NAMESPACE] = {"namespace", "NAMESPACE", SHEET_TEXT, IN_DATA, 0, false},
-    [PART_NAME] = {"name", "NAME", SHEET_TEXT, IN_DATA, 0, false},
-    [PART_BEGUN] = {"begun", "BEGUN", SHEET_TIME, IN_DATA, 0, false},
-    [PART_OFFSET] = {"offset_s", "OFFSET", SHEET_DURATION, IN_DATA, 0, false},
-    [PART_DURATION] = {"duration_s", "TOOK", SHEET_DURATION, IN_DATA, 0, false},
-    [PART_OUTCOME] = {"outcome", "OUTCOME", SHEET_TEXT, IN_DATA, 0, false},
-    [PART_ATTEMPTS] = {"attempts", "ATTEMPTS", SHEET_NUMBER, IN_DATA, 0, false},
-    [PART_RUN] = {"run", "RUN", SHEET_ID, IN_DATA, 0, false},
-    [PART_JOURNAL] = {"journal", "JOURNAL", SHEET_TEXT, IN_DATA, 0, false},
+    [PART_OPERATION] = {"operation", "OPERATION", SHEET_ID, IN_DATA, 0, 0},
+    [PART_ID] = {"id", "ID", SHEET_ID, IN_DATA, 0, 0},
+    [PART_WHAT] = {"what", "WHAT", SHEET_TEXT, IN_DATA, 0, 0},
+    [PART_ACTION] = {"action", "ACTION", SHEET_TEXT, IN_DATA, 0, 0},
+    [PART_OBJECT] = {"object", "OBJECT", SHEET_TEXT, IN_DATA, 0, 0},
+    [PART_NAMESPACE] = {"namespace", "NAMESPACE", SHEET_TEXT, IN_DATA, 0, 0},
+    [PART_NAME] = {"name", "NAME", SHEET_TEXT, IN_DATA, 0, 0},
+    [PART_BEGUN] = {"begun", "BEGUN", SHEET_TIME, IN_DATA, 0, 0},
+    [PART_OFFSET] = {"offset_s", "OFFSET", SHEET_DURATION, IN_DATA, 0, 0},
+    [PART_DURATION] = {"duration_s", "TOOK", SHEET_DURATION, IN_DATA, 0, 0},
+    [PART_OUTCOME] = {"outcome", "OUTCOME", SHEET_TEXT, IN_DATA, 0, 0},
+    [PART_ATTEMPTS] = {"attempts", "ATTEMPTS", SHEET_NUMBER, IN_DATA, 0, 0},
+    [PART_RUN] = {"run", "RUN", SHEET_ID, IN_DATA, 0, 0},
+    [PART_JOURNAL] = {"journal", "JOURNAL", SHEET_TEXT, IN_DATA, 0, 0},
 };
 
 static bool add_rows(struct sheet *sheet, const struct story *story, const struct audit_filter *filter)

@@ -10,11 +10,11 @@ enum { FOUND_PATH, FOUND_JOURNAL, FOUND_WHAT, FOUND_SEQ, FOUND_TEXT, FOUND_COLUM
 
 /* As rows: one `verdict` a journal ("intact" or "broken"), one `head`, then findings and remarks. */
 static const struct sheet_column found_columns[FOUND_COLUMNS] = {
-    [FOUND_PATH] = {"path", "PATH", SHEET_TEXT, IN_ALL, 1, false},
-    [FOUND_JOURNAL] = {"journal", "JOURNAL", SHEET_TEXT, IN_ALL, 2, false},
-    [FOUND_WHAT] = {"what", "WHAT", SHEET_TEXT, IN_ALL, 3, false},
-    [FOUND_SEQ] = {"seq", "SEQ", SHEET_NUMBER, IN_ALL, 4, false},
-    [FOUND_TEXT] = {"text", "TEXT", SHEET_TEXT, IN_ALL, 5, false},
+    [FOUND_PATH] = {"path", "PATH", SHEET_TEXT, IN_ALL, 1, 0},
+    [FOUND_JOURNAL] = {"journal", "JOURNAL", SHEET_TEXT, IN_ALL, 2, 0},
+    [FOUND_WHAT] = {"what", "WHAT", SHEET_TEXT, IN_ALL, 3, 0},
+    [FOUND_SEQ] = {"seq", "SEQ", SHEET_NUMBER, IN_ALL, 4, 0},
+    [FOUND_TEXT] = {"text", "TEXT", SHEET_TEXT, IN_ALL, 5, 0},
 };
 
 static bool is_text(const struct audit *audit)

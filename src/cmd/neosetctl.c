@@ -32,6 +32,7 @@ struct program {
     struct ctl_server server;
     struct sheet_look look;
     struct out out;
+    bool has_failed; /* the rollout that was asked about */
 };
 
 /* Server texts may be in it: what a terminal must not see is escaped. */
@@ -126,7 +127,10 @@ static int follow_status(struct program *program, struct audit *audit, struct er
                                 .journal = some_journals(audit),
                                 .say = notice,
                                 .context = program};
-    return ctl_follow(&follow, err);
+    enum ctl_end end;
+    int r = ctl_follow(&follow, &end, err);
+    program->has_failed = r == 0 && end == CTL_FAILED;
+    return r;
 }
 
 static int run_status(struct program *program, struct error **err)
@@ -141,6 +145,7 @@ static int run_status(struct program *program, struct error **err)
         if (r == 0)
             r = ctl_report_status(&program->out, &program->look, &picture.set, &picture.pods, picture.at_us,
                                   some_journals(&audit), err);
+        program->has_failed = r == 0 && set_view_has_failed(&picture.set);
     }
     audit_close(&audit);
     ctl_picture_done(&picture);
@@ -157,6 +162,7 @@ static int run_why(struct program *program, struct error **err)
     if (r == 0)
         r = ctl_report_why(&program->out, &program->look, &picture.set, &picture.pods, picture.at_us,
                            some_journals(&audit), err);
+    program->has_failed = r == 0 && set_view_has_failed(&picture.set);
     audit_close(&audit);
     ctl_picture_done(&picture);
     return r;
@@ -400,7 +406,7 @@ static int run_command(struct program *program, struct error **err)
 static int exit_of(const struct program *program, int result)
 {
     if (result == 0)
-        return NEOSETCTL_EXIT_DONE;
+        return program->has_failed ? NEOSETCTL_EXIT_ROLLOUT_FAILED : NEOSETCTL_EXIT_DONE;
     if (result == -ERROR_USAGE)
         return NEOSETCTL_EXIT_USAGE;
     const char *command = option_command_name(program->options);

@@ -300,6 +300,24 @@ static int nothing_there(const struct adoption *adoption, const struct sight *si
         namespace);
 }
 
+static void say_adopted(const struct adoption *adoption)
+{
+    const char *name = adoption->wanted->name;
+    adoption_say(
+        adoption,
+        adoption->has_written
+            ? "neoset/%s adopted; until its first rollout the way back is: neosetctl adopt --undo %s -n %s"
+            : "neoset/%s has been adopted already; the way back is: neosetctl adopt --undo %s -n %s",
+        name, name, adoption->wanted->server->namespace);
+}
+
+/* Nothing is left to do: it is the NeoSet's, and says so. */
+static bool is_adopted(const struct sight *sight)
+{
+    return !sight->set && sight->neo && sight->kept && !kube_object_is_deleting(sight->neo) &&
+           !kube_object_annotation(sight->neo, NEOSET_ADOPTS_ANNOTATION);
+}
+
 int adoption_turn_there(struct adoption *adoption, enum turn_end *ret, struct error **err)
 {
     const char *name = adoption->wanted->name;
@@ -326,13 +344,7 @@ int adoption_turn_there(struct adoption *adoption, enum turn_end *ret, struct er
                       "NeoSet %s is being deleted: `neosetctl adopt --undo %s` goes on with that", name,
                       name);
     } else {
-        adoption_say(
-            adoption,
-            adoption->has_written
-                ? "neoset/%s adopted; until its first rollout the way back is: neosetctl adopt --undo %s -n "
-                  "%s"
-                : "neoset/%s has been adopted already; the way back is: neosetctl adopt --undo %s -n %s",
-            name, name, adoption->wanted->server->namespace);
+        say_adopted(adoption);
         *ret = TURN_DONE;
     }
     sight_done(&sight);
@@ -403,6 +415,10 @@ int adoption_plan_there(struct adoption *adoption, struct error **err)
     if (r == 0 && adoption->wanted->is_yaml) {
         CLEANUP_JSON cJSON *neoset = migration_neoset(sight.set ? sight.set : migration_manifest(sight.kept));
         show_yaml(adoption, neoset);
+    } else if (r == 0 && is_adopted(&sight)) {
+        adoption->is_over = true;
+        if (adoption->wanted->is_dry)
+            say_adopted(adoption);
     } else if (r == 0 && is_begun) {
         adoption_say(adoption, "the adoption of StatefulSet %s has begun: it is gone on with",
                      adoption->wanted->name);
@@ -480,7 +496,7 @@ int ctl_adopt(const struct ctl_adopt *wanted, struct error **err)
     CLEANUP_FREE char *question =
         wanted->goes_back ? xasprintf("Give the pods of NeoSet %s back to a StatefulSet?", wanted->name)
                           : xasprintf("Turn StatefulSet %s into a NeoSet?", wanted->name);
-    if (!wanted->confirm(wanted->context, question))
+    if (!adoption.is_over && !wanted->confirm(wanted->context, question))
         return error_set(err, ERROR_REFUSED,
                          "nothing was written: it was not agreed to (--yes agrees beforehand)");
     r = ctl_session_open(&adoption.session, wanted->server, &object, wanted->limit_us, err);

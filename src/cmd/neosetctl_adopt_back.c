@@ -19,9 +19,6 @@ static int nothing_kept(const struct adoption *adoption, const struct sight *sig
 {
     const char *name = adoption->wanted->name;
     const char *namespace = adoption->wanted->server->namespace;
-    if (!sight->neo && sight->set)
-        return error_set(err, ERROR_NOT_FOUND, "no NeoSet %s in namespace %s; there is a StatefulSet %s",
-                         name, namespace, name);
     if (!sight->neo)
         return error_set(err, ERROR_NOT_FOUND,
                          "no NeoSet %s in namespace %s, nor a manifest of a StatefulSet that became one",
@@ -304,10 +301,19 @@ static int settle_down(struct adoption *adoption, const struct sight *sight, enu
         &again, err);
 }
 
+static void say_back(const struct adoption *adoption)
+{
+    const char *name = adoption->wanted->name;
+    if (adoption->has_written)
+        adoption_say(adoption, "statefulset/%s has its pods again", name);
+    else
+        adoption_say(adoption, "statefulset/%s has its pods: there is no NeoSet %s to be taken back", name,
+                     name);
+}
+
 static int there_again(struct adoption *adoption, const struct sight *sight, enum turn_end *ret,
                        struct error **err)
 {
-    const char *name = adoption->wanted->name;
     if (sight->kept &&
         str_equal(kube_object_label(sight->kept, MIGRATION_KEPT_LABEL), kube_object_uid(sight->set))) {
         /* It never went. */
@@ -320,10 +326,7 @@ static int there_again(struct adoption *adoption, const struct sight *sight, enu
     }
     if (sight->kept)
         return settle_down(adoption, sight, ret, err);
-    if (!adoption->has_written)
-        return error_set(err, ERROR_NOT_FOUND, "no NeoSet %s in namespace %s; there is a StatefulSet %s",
-                         name, adoption->wanted->server->namespace, name);
-    adoption_say(adoption, "statefulset/%s has its pods again", name);
+    say_back(adoption);
     *ret = TURN_DONE;
     return 0;
 }
@@ -384,7 +387,8 @@ int adoption_plan_back(struct adoption *adoption, struct error **err)
     struct sight sight;
     int r = sight_read(adoption, &sight, err);
     bool whole = r == 0 && sight.neo && !sight.set && !kube_object_is_deleting(sight.neo);
-    if (r == 0 && !sight.neo && !sight.kept)
+    bool is_back = r == 0 && !sight.neo && !sight.kept && sight.set && !kube_object_is_deleting(sight.set);
+    if (r == 0 && !is_back && !sight.neo && !sight.kept)
         r = nothing_kept(adoption, &sight, err);
     if (whole)
         r = check(adoption, &sight, err);
@@ -393,6 +397,10 @@ int adoption_plan_back(struct adoption *adoption, struct error **err)
     if (r == 0 && adoption->wanted->is_yaml && sight.kept) {
         CLEANUP_JSON cJSON *statefulset = statefulset_of(&sight);
         ctl_yaml_print(&adoption->wanted->out->text, statefulset);
+    } else if (is_back) {
+        adoption->is_over = true;
+        if (adoption->wanted->is_dry)
+            say_back(adoption);
     } else if (r == 0 && whole) {
         show_back(adoption, &sight);
     } else if (r == 0) {

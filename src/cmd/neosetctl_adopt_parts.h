@@ -18,6 +18,7 @@ struct adoption {
     int64_t server_ahead_us; /* the server's clock against ours, from an answer */
     int conflicts;           /* orphan deletes that met a newer version */
     bool has_written;
+    bool is_over;    /* the plan found nothing left to be done */
     char *waits_for; /* what was said last */
     cJSON *seen;     /* the pods as they were before the owner went: name to {uid, restarts} */
 };

@@ -190,7 +190,15 @@ static void show_problem(struct follower *follower, const struct error *problem)
     follower->rows = 0;
 }
 
-static int look(struct follower *follower, bool is_first, bool *ret_settled, struct error **err)
+/* A rollout that failed may come up after all, and nobody should wait for that. */
+static enum ctl_end end_of(const struct ctl_picture *picture)
+{
+    if (set_view_has_failed(&picture->set))
+        return CTL_FAILED;
+    return ctl_is_settled(picture) ? CTL_SETTLED : CTL_NOT_OVER;
+}
+
+static int look(struct follower *follower, bool is_first, enum ctl_end *ret_end, struct error **err)
 {
     struct ctl_picture picture;
     CLEANUP_ERROR struct error *problem = NULL;
@@ -202,25 +210,25 @@ static int look(struct follower *follower, bool is_first, bool *ret_settled, str
         *err = STEAL(problem);
     } else if (r == 0) {
         r = show_picture(follower, &picture, err);
-        *ret_settled = ctl_is_settled(&picture);
+        *ret_end = end_of(&picture);
     }
     ctl_picture_done(&picture);
     return r;
 }
 
-int ctl_follow(const struct ctl_follow *follow, struct error **err)
+int ctl_follow(const struct ctl_follow *follow, enum ctl_end *ret, struct error **err)
 {
     struct follower follower = {.what = follow};
     env_on_stop_signal(follow->server->env, stop, &follower);
-    bool is_settled = false;
-    int r = look(&follower, true, &is_settled, err);
-    while (r == 0 && !is_settled && !follower.is_stopped && !follow->out->closed) {
+    *ret = CTL_NOT_OVER;
+    int r = look(&follower, true, ret, err);
+    while (r == 0 && *ret == CTL_NOT_OVER && !follower.is_stopped && !follow->out->closed) {
         pause_between(&follower);
         if (!follower.is_stopped)
-            r = look(&follower, false, &is_settled, err);
+            r = look(&follower, false, ret, err);
     }
     free(follower.line);
-    if (r == 0 && !is_settled && follower.is_stopped)
+    if (r == 0 && *ret == CTL_NOT_OVER && follower.is_stopped)
         return error_set(err, ERROR_CANCELLED, "no longer watched; what goes on in the cluster goes on");
     return r;
 }

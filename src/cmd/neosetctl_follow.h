@@ -17,10 +17,15 @@ struct ctl_follow {
     void *context;
 };
 
-/* 0: nothing is waited for any more (what a partition holds back is not waited for). Errors: as ctl_get_set
+enum ctl_end {
+    CTL_NOT_OVER, /* nobody reads any more */
+    CTL_SETTLED,  /* nothing is waited for any more (what a partition holds back is not waited for) */
+    CTL_FAILED,   /* the rollout failed */
+};
+/* 0: it is over, as *ret says. Errors: as ctl_get_set
  * for the first look; -ERROR_NOT_FOUND later: the set is gone; -ERROR_CANCELLED: a signal ended it. What
  * fails in between is told, and tried again. */
-int ctl_follow(const struct ctl_follow *follow, struct error **err);
+int ctl_follow(const struct ctl_follow *follow, enum ctl_end *ret, struct error **err);
 
 /* Is there nothing to wait for any more? */
 struct ctl_picture;

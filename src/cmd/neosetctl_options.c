@@ -25,18 +25,21 @@ enum { TIMEOUT_MAX_S = 600 };
 
 static const struct option_command commands[] = {
     [INDEX_GET] = {.name = "get", .arguments = "[NAME]", .help = "NeoSets as a table", .arguments_max = 1},
-    [INDEX_STATUS] = {.name = "status",
-                      .arguments = "NAME",
-                      .help = "one set and its pods: what is done, what is waited for, what to type next",
-                      .arguments_min = 1,
-                      .arguments_max = 1},
+    [INDEX_STATUS] =
+        {.name = "status",
+         .arguments = "NAME",
+         .help = "one set and its pods: what is done, what is waited for, what to type next",
+         .more = "Ends with 3 where the rollout has failed; so does -w, which ends as soon as it has, "
+                 "or when nothing is waited for any more.",
+         .arguments_min = 1,
+         .arguments_max = 1},
     [INDEX_WHY] =
         {.name = "why",
          .arguments = "NAME",
          .help = "why it stands where it stands, and what unblocks it",
          .more =
              "Reads the cluster and, where --journal names the controller's journal (or a copy of it), what "
-             "the journal knows of open steps and waits.",
+             "the journal knows of open steps and waits. Ends with 3 where the rollout has failed.",
          .arguments_min = 1,
          .arguments_max = 1},
     [INDEX_HISTORY] = {.name = "history",
@@ -237,6 +240,7 @@ static const struct option_exit exits[] = {
     {NEOSETCTL_EXIT_DONE, "done"},
     {NEOSETCTL_EXIT_FAILED, "failure"},
     {NEOSETCTL_EXIT_REFUSED, "refused: nothing was written"},
+    {NEOSETCTL_EXIT_ROLLOUT_FAILED, "status, status -w, why: the rollout has failed"},
     {NEOSETCTL_EXIT_USAGE, "wrong usage"},
     {0},
 };

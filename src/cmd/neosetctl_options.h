@@ -9,6 +9,7 @@ enum {
     NEOSETCTL_EXIT_DONE = 0,
     NEOSETCTL_EXIT_FAILED = 1,
     NEOSETCTL_EXIT_REFUSED = 2, /* nothing was written */
+    NEOSETCTL_EXIT_ROLLOUT_FAILED = 3,
     NEOSETCTL_EXIT_USAGE = 64,
 };
 

@@ -3,6 +3,7 @@
 #include "audit/escape.h"
 #include "base/time_text.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -47,6 +48,30 @@ void ctl_add_field(struct buf *text, const struct sheet_look *look, const char *
 {
     buf_addf(text, "  %-10s ", name);
     ctl_add_wrapped(text, look, FIELD_INDENT, value);
+}
+
+void ctl_add_command(struct buf *text, const char *name, const char *command)
+{
+    buf_addf(text, "  %-10s ", name);
+    escape_plain(text, command);
+    buf_add_char(text, '\n');
+}
+
+void ctl_add_away(struct buf *text, const struct sheet_look *look, const struct set_view *set,
+                  const char *dead_journal, int64_t now_us)
+{
+    CLEANUP_FREE char *away = set_view_away(set, dead_journal);
+    if (!away)
+        return;
+    char age[TIME_TEXT_SIZE];
+    duration_format(MAX(now_us - set->seen_us, 0), age);
+    CLEANUP_FREE char *sentence = set->away
+                                      ? xasprintf("%s, %s ago. What follows is as it left it.", away, age)
+                                      : xasprintf("%s. What follows is as it left it.", away);
+    sentence[0] = (char)toupper((unsigned char)sentence[0]);
+    buf_add_text(text, sheet_tone_on(look, TONE_BAD));
+    ctl_add_wrapped(text, look, 0, sentence);
+    buf_add_text(text, sheet_tone_off(look, TONE_BAD));
 }
 
 static const char *phase_text(const struct set_view *set)
@@ -116,21 +141,21 @@ enum {
 };
 
 static const struct sheet_column set_columns[SET_COLUMNS] = {
-    [SET_NAME] = {"name", "NAME", SHEET_TEXT, IN_ALL, 2, false},
-    [SET_NAMESPACE] = {"namespace", "NAMESPACE", SHEET_TEXT, IN_ALL, 1, false},
-    [SET_WANTED] = {"wanted", "WANTED", SHEET_NUMBER, IN_WIDE | IN_DATA, 3, false},
-    [SET_REPLICAS] = {"replicas", "REPLICAS", SHEET_NUMBER, IN_ALL, 4, false},
-    [SET_READY] = {"ready", "READY", SHEET_NUMBER, IN_ALL, 5, false},
-    [SET_UPDATED] = {"updated", "UPDATED", SHEET_NUMBER, IN_ALL, 6, false},
-    [SET_AVAILABLE] = {"available", "AVAILABLE", SHEET_NUMBER, IN_WIDE | IN_DATA, 7, false},
-    [SET_PHASE] = {"phase", "PHASE", SHEET_TEXT, IN_ALL, 8, false},
-    [SET_CURRENT] = {"current_image", "CURRENT", SHEET_TEXT, IN_ALL, 9, true},
-    [SET_TARGET] = {"target_image", "TARGET", SHEET_TEXT, IN_ALL, 10, true},
-    [SET_FENCE] = {"fence", "FENCE", SHEET_NUMBER, IN_WIDE | IN_DATA, 11, false},
-    [SET_STAGE] = {"stage", "STAGE", SHEET_NUMBER, IN_WIDE | IN_DATA, 12, false},
-    [SET_PAUSED] = {"paused", "PAUSED", SHEET_BOOL, IN_WIDE | IN_DATA, 13, false},
-    [SET_AGE] = {"age_s", "AGE", SHEET_DURATION, IN_ALL, 14, false},
-    [SET_MESSAGE] = {"message", "MESSAGE", SHEET_TEXT, IN_WIDE | IN_DATA, 15, true},
+    [SET_NAME] = {"name", "NAME", SHEET_TEXT, IN_ALL, 2, 0},
+    [SET_NAMESPACE] = {"namespace", "NAMESPACE", SHEET_TEXT, IN_ALL, 1, 0},
+    [SET_WANTED] = {"wanted", "WANTED", SHEET_NUMBER, IN_WIDE | IN_DATA, 3, 0},
+    [SET_REPLICAS] = {"replicas", "REPLICAS", SHEET_NUMBER, IN_ALL, 4, 0},
+    [SET_READY] = {"ready", "READY", SHEET_NUMBER, IN_ALL, 5, 0},
+    [SET_UPDATED] = {"updated", "UPDATED", SHEET_NUMBER, IN_ALL, 6, 0},
+    [SET_AVAILABLE] = {"available", "AVAILABLE", SHEET_NUMBER, IN_WIDE | IN_DATA, 7, 0},
+    [SET_PHASE] = {"phase", "PHASE", SHEET_TEXT, IN_ALL, 8, 0},
+    [SET_CURRENT] = {"current_image", "CURRENT", SHEET_TEXT, IN_ALL, 9, NARROW_CUT},
+    [SET_TARGET] = {"target_image", "TARGET", SHEET_TEXT, IN_ALL, 10, NARROW_CUT},
+    [SET_FENCE] = {"fence", "FENCE", SHEET_NUMBER, IN_WIDE | IN_DATA, 11, 0},
+    [SET_STAGE] = {"stage", "STAGE", SHEET_NUMBER, IN_WIDE | IN_DATA, 12, 0},
+    [SET_PAUSED] = {"paused", "PAUSED", SHEET_BOOL, IN_WIDE | IN_DATA, 13, 0},
+    [SET_AGE] = {"age_s", "AGE", SHEET_DURATION, IN_ALL, 14, 0},
+    [SET_MESSAGE] = {"message", "MESSAGE", SHEET_TEXT, IN_WIDE | IN_DATA, 15, NARROW_CUT},
 };
 
 static void set_cells(const struct set_view *set, int64_t now_us, struct sheet_cell *cells)
@@ -197,13 +222,13 @@ enum {
 };
 
 static const struct sheet_column revision_columns[REVISION_COLUMNS] = {
-    [REVISION_NUMBER] = {"revision", "REVISION", SHEET_NUMBER, IN_ALL, 1, false},
-    [REVISION_NAME] = {"name", "NAME", SHEET_TEXT, IN_ALL, 2, false},
-    [REVISION_IMAGES] = {"images", "IMAGES", SHEET_TEXT, IN_ALL, 3, true},
-    [REVISION_IS] = {"is", "IS", SHEET_TEXT, IN_ALL, 4, false},
-    [REVISION_PODS] = {"pods", "PODS", SHEET_NUMBER, IN_ALL, 5, false},
-    [REVISION_AGE] = {"age_s", "AGE", SHEET_DURATION, IN_ALL, 6, false},
-    [REVISION_CREATED] = {"created", "CREATED", SHEET_TIME, IN_WIDE | IN_DATA, 7, false},
+    [REVISION_NUMBER] = {"revision", "REVISION", SHEET_NUMBER, IN_ALL, 1, 0},
+    [REVISION_NAME] = {"name", "NAME", SHEET_TEXT, IN_ALL, 2, 0},
+    [REVISION_IMAGES] = {"images", "IMAGES", SHEET_TEXT, IN_ALL, 3, NARROW_CUT},
+    [REVISION_IS] = {"is", "IS", SHEET_TEXT, IN_ALL, 4, 0},
+    [REVISION_PODS] = {"pods", "PODS", SHEET_NUMBER, IN_ALL, 5, 0},
+    [REVISION_AGE] = {"age_s", "AGE", SHEET_DURATION, IN_ALL, 6, 0},
+    [REVISION_CREATED] = {"created", "CREATED", SHEET_TIME, IN_WIDE | IN_DATA, 7, 0},
 };
 
 void ctl_report_history(struct out *out, const struct sheet_look *look, const struct set_view *set,

@@ -29,6 +29,11 @@ int ctl_report_why(struct out *out, const struct sheet_look *look, const struct 
 
 bool ctl_is_text(const struct sheet_look *look);
 enum sheet_tone ctl_tone_of_phase(const char *phase);
+/* That no controller is at work, where that is known: people read it first. dead_journal: as of findings. */
+void ctl_add_away(struct buf *text, const struct sheet_look *look, const struct set_view *set,
+                  const char *dead_journal, int64_t now_us);
+/* As ctl_add_field, on one line however long: what people copy stays one command. */
+void ctl_add_command(struct buf *text, const char *name, const char *command);
 /* "NeoSet mysql in prod: RollingOut, 1 of 3 updated, 2 ready" */
 void ctl_add_head(struct buf *text, const struct sheet_look *look, const struct set_view *set);
 /* value, escaped, on as many lines as a terminal needs, each but the first indented; "" is shown as "-". */

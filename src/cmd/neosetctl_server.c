@@ -3,6 +3,7 @@
 #include "base/time_text.h"
 #include "kube/discovery.h"
 #include "kube/object.h"
+#include "neoset/migration.h"
 
 enum { PAGES_MAX = 10000, NAMES_SHOWN_MAX = 20 };
 
@@ -206,11 +207,29 @@ static char *names_of(const cJSON *items, bool has_namespaces)
     return buf_take(&text);
 }
 
+/* The manifest of a StatefulSet is kept for a NeoSet of this name, and that is gone. */
+static bool is_on_its_way_back(struct ctl_server *server, const char *name)
+{
+    CLEANUP_JSON cJSON *kept = NULL;
+    (void)ctl_list(server, KUBE_REVISION, server->namespace, MIGRATION_KEPT_LABEL, "ControllerRevisions",
+                   &kept, NULL);
+    const cJSON *revision = NULL;
+    cJSON_ArrayForEach (revision, kept)
+        if (str_equal(kube_object_annotation(revision, MIGRATION_ADOPTED_BY), name))
+            return true;
+    return false;
+}
+
 /* Looks around: where a wrong name or namespace was given, the right one is usually near. */
 static int no_such_set(struct ctl_server *server, const char *name, struct error **err)
 {
     CLEANUP_JSON cJSON *here = NULL;
     CLEANUP_JSON cJSON *everywhere = NULL;
+    if (is_on_its_way_back(server, name))
+        return error_set(err, ERROR_NOT_FOUND,
+                         "no NeoSet %s in namespace %s any more: its way back to a StatefulSet is not "
+                         "finished: `neosetctl continue -n %s` shows how to go on",
+                         name, server->namespace, server->namespace);
     (void)ctl_list(server, KUBE_NEOSET, server->namespace, NULL, "NeoSets", &here, NULL);
     if (here && cJSON_GetArraySize(here) > 0) {
         CLEANUP_FREE char *names = names_of(here, false);

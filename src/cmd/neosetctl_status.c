@@ -38,18 +38,18 @@ enum {
 };
 
 static const struct sheet_column pod_columns[POD_COLUMNS] = {
-    [POD_NAME] = {"pod", "POD", SHEET_TEXT, IN_ALL, 1, false},
-    [POD_ORDINAL] = {"ordinal", "ORDINAL", SHEET_NUMBER, IN_WIDE | IN_DATA, 2, false},
-    [POD_REVISION] = {"revision", "REVISION", SHEET_TEXT, IN_WIDE | IN_DATA, 3, false},
-    [POD_VERSION] = {"is", "IS", SHEET_TEXT, IN_ALL, 4, false},
-    [POD_IMAGES] = {"images", "IMAGE", SHEET_TEXT, IN_ALL, 6, true},
-    [POD_READY] = {"ready", "READY", SHEET_BOOL, IN_ALL, 7, false},
-    [POD_RESTARTS] = {"restarts", "RESTARTS", SHEET_NUMBER, IN_ALL, 8, false},
-    [POD_WAITS_FOR] = {"waits_for", "WAITS FOR", SHEET_TEXT, IN_ALL, 9, true},
-    [POD_TROUBLE] = {"trouble", "TROUBLE", SHEET_BOOL, IN_DATA, 10, false},
-    [POD_STATE] = {"state", "STATE", SHEET_TEXT, IN_ALL, 5, false},
-    [POD_SINCE] = {"since", "SINCE", SHEET_TIME, IN_WIDE | IN_DATA, 11, false},
-    [POD_UNTIL] = {"until", "UNTIL", SHEET_TIME, IN_WIDE | IN_DATA, 12, false},
+    [POD_NAME] = {"pod", "POD", SHEET_TEXT, IN_ALL, 1, 0},
+    [POD_ORDINAL] = {"ordinal", "ORDINAL", SHEET_NUMBER, IN_WIDE | IN_DATA, 2, 0},
+    [POD_REVISION] = {"revision", "REVISION", SHEET_TEXT, IN_WIDE | IN_DATA, 3, 0},
+    [POD_VERSION] = {"is", "IS", SHEET_TEXT, IN_ALL, 4, 0},
+    [POD_IMAGES] = {"images", "IMAGE", SHEET_TEXT, IN_ALL, 6, NARROW_CUT},
+    [POD_READY] = {"ready", "READY", SHEET_BOOL, IN_ALL, 7, 0},
+    [POD_RESTARTS] = {"restarts", "RESTARTS", SHEET_NUMBER, IN_ALL, 8, 0},
+    [POD_WAITS_FOR] = {"waits_for", "WAITS FOR", SHEET_TEXT, IN_ALL, 9, NARROW_CUT},
+    [POD_TROUBLE] = {"trouble", "TROUBLE", SHEET_BOOL, IN_DATA, 10, 0},
+    [POD_STATE] = {"state", "STATE", SHEET_TEXT, IN_ALL, 5, 0},
+    [POD_SINCE] = {"since", "SINCE", SHEET_TIME, IN_WIDE | IN_DATA, 11, 0},
+    [POD_UNTIL] = {"until", "UNTIL", SHEET_TIME, IN_WIDE | IN_DATA, 12, 0},
 };
 
 static const char *version_text(const struct set_view *set, const struct pod_view *pod)
@@ -377,6 +377,9 @@ static void add_waited_for(struct buf *text, const struct sheet_look *look, cons
     ctl_add_field(text, look, "waits for", what);
     if (*times)
         ctl_add_field(text, look, "", times);
+    CLEANUP_FREE char *logs = pod_view_logs(set, pod);
+    if (logs)
+        ctl_add_command(text, "its log", logs);
 }
 
 static void add_summary(struct buf *text, const struct sheet_look *look, const struct set_view *set,
@@ -387,6 +390,8 @@ static void add_summary(struct buf *text, const struct sheet_look *look, const s
     CLEANUP_FREE char *revision = set->is_way_back
                                       ? xasprintf("back to %s", set->stable_revision)
                                       : from_to(differs, set->stable_revision, set->target_revision);
+    CLEANUP_FREE char *recreated =
+        differs && set->recreates ? xasprintf("pods are re-created: %s", set->recreates) : NULL;
     CLEANUP_FREE char *fence = fence_text(set);
     CLEANUP_FREE char *stage = set->stage > 0 ? xasprintf("%" PRId64 ": opened down to this ordinal",
                                                           set->first_ordinal + set->stage)
@@ -398,6 +403,8 @@ static void add_summary(struct buf *text, const struct sheet_look *look, const s
         ctl_add_field(text, look, "message", set->message);
     ctl_add_field(text, look, "image", image);
     ctl_add_field(text, look, "revision", revision);
+    if (recreated)
+        ctl_add_field(text, look, "", recreated);
     ctl_add_field(text, look, "fence", fence);
     if (set->is_rolling)
         ctl_add_field(text, look, "stage", stage);
@@ -438,6 +445,7 @@ static void status_text(struct out *out, const struct sheet_look *look, const st
                         const struct pod_views *pods, int64_t now_us, const struct findings *findings,
                         const char *next)
 {
+    ctl_add_away(&out->text, look, set, findings->dead_journal, now_us);
     ctl_add_head(&out->text, look, set);
     add_summary(&out->text, look, set, pods, now_us);
     ctl_add_findings(&out->text, look, findings);
@@ -474,6 +482,11 @@ char *ctl_status_line(const struct set_view *set)
 {
     struct sheet_look plain = {.format = SHEET_TABLE, .columns = 100};
     struct buf text = BUF_INIT((size_t)64 * 1024);
+    CLEANUP_FREE char *away = set_view_away(set, NULL);
+    if (away) {
+        escape_plain(&text, away);
+        buf_add_text(&text, "; ");
+    }
     ctl_add_head(&text, &plain, set);
     buf_trim_end(&text);
     if (set->is_rolling)

@@ -3,6 +3,7 @@
 #include "base/time_text.h"
 #include "kube/object.h"
 #include "neoset/fact.h"
+#include "neoset/migration.h"
 #include "neoset/selector.h"
 
 #include <inttypes.h>
@@ -61,8 +62,11 @@ void set_view_make(const cJSON *object, struct set_view *ret)
         .budget =
             json_int64_or(status, "effectiveMaxUnavailable", json_int64_or(strategy, "maxUnavailable", 1)),
         .is_paused = json_bool_or(strategy, "pause", false),
+        .is_adopting = kube_object_annotation(object, NEOSET_ADOPTS_ANNOTATION) != NULL,
         .conditions = json_get(status, "conditions"),
         .waited_for = text_or(json_str(status, "currentUpdatePod"), ""),
+        .recreates =
+            str_equal(json_str(strategy, "type"), "Recreate") ? "the update strategy is Recreate" : NULL,
         .patience_us = seconds_us(json_get(strategy, "inPlaceUpdateStrategy"), "readinessTimeoutSeconds",
                                   PATIENCE_DEFAULT_S),
     };
@@ -71,6 +75,16 @@ void set_view_make(const cJSON *object, struct set_view *ret)
     ret->is_way_back = !differs && !str_equal(ret->target_revision, "-") &&
                        (str_equal(ret->phase, "RollingOut") || str_equal(ret->phase, "Canary"));
     ret->is_rolling = differs || ret->is_way_back;
+}
+
+bool set_view_is_observed(const struct set_view *set)
+{
+    return set->has_status && set->observed_generation >= set->generation;
+}
+
+bool set_view_has_failed(const struct set_view *set)
+{
+    return !set->is_deleting && set_view_is_observed(set) && str_equal(set->phase, "Failed");
 }
 
 char *set_view_selector(const cJSON *object)
@@ -310,6 +324,23 @@ static void time_of_pod(const struct set_view *set, const cJSON *object, struct 
 
 /* --- pods ------------------------------------------------------------------------------------------- */
 
+/* In a crash loop: the log of what ended last tells why, and `kubectl logs` alone shows the next try's. */
+static const char *crashing_container(const cJSON *pod)
+{
+    static const char *const lists[] = {"initContainerStatuses", "containerStatuses"};
+    for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+        const cJSON *container = NULL;
+        cJSON_ArrayForEach (container, json_path(pod, "status", lists[i], NULL)) {
+            const cJSON *state = json_get(container, "state");
+            bool waits = str_equal(json_path_str(state, "waiting", "reason", NULL), "CrashLoopBackOff");
+            bool ended = i > 0 && json_get(state, "terminated");
+            if ((waits || ended) && json_int64_or(container, "restartCount", 0) > 0)
+                return json_str(container, "name");
+        }
+    }
+    return NULL;
+}
+
 static void view_of_pod(const struct set_view *set, const cJSON *object, int64_t now_us, struct pod_view *ret)
 {
     size_t set_length;
@@ -320,6 +351,7 @@ static void view_of_pod(const struct set_view *set, const cJSON *object, int64_t
     *ret = (struct pod_view){
         .name = name,
         .ordinal = ordinal,
+        .crashing = crashing_container(object),
         .is_ready = kube_object_condition_is_true(object, "Ready"),
         .is_terminating = kube_object_is_deleting(object),
         .version = POD_ON_OTHER,
@@ -346,6 +378,31 @@ static void view_of_pod(const struct set_view *set, const cJSON *object, int64_t
     ret->waits_for = buf_take(&text);
     ret->state = state_of_pod(set, object, ret);
     time_of_pod(set, object, ret);
+}
+
+/* During an adoption: a pod that is to be the set's, and is still the StatefulSet's, or nobody's. */
+static bool is_to_come(const struct set_view *set, const cJSON *object, const cJSON **ret_owner)
+{
+    size_t length = 0;
+    int ordinal = -1;
+    const char *name = text_or(kube_object_name(object), "");
+    *ret_owner = kube_object_controller(object);
+    bool is_of_set = str_equal(json_str(*ret_owner, "kind"), "StatefulSet") &&
+                     str_equal(json_str(*ret_owner, "name"), set->name);
+    return set->is_adopting && (!*ret_owner || is_of_set) && neoset_split_pod_name(name, &length, &ordinal) &&
+           length == strlen(set->name) && str_starts_with(name, set->name);
+}
+
+static void view_of_foreign(const struct set_view *set, const cJSON *object, const cJSON *old_owner,
+                            int64_t now_us, struct pod_view *ret)
+{
+    view_of_pod(set, object, now_us, ret);
+    if (ret->is_trouble || ret->is_terminating)
+        return;
+    free(ret->waits_for);
+    ret->waits_for = old_owner ? xasprintf("StatefulSet %s still has it", set->name)
+                               : xstrdup("it belongs to nobody: to be taken over");
+    ret->state = POD_FOREIGN;
 }
 
 static void add_missing(const struct set_view *set, struct pod_views *pods, size_t room)
@@ -386,9 +443,12 @@ void pod_views_make(const struct set_view *set, const cJSON *objects, int64_t no
     size_t room = (size_t)cJSON_GetArraySize(objects) + (size_t)wanted;
     *ret = (struct pod_views){.items = xcalloc(room + 1, sizeof *ret->items)};
     const cJSON *object = NULL;
+    const cJSON *old_owner = NULL;
     cJSON_ArrayForEach (object, objects) {
         if (set->uid && kube_object_is_controlled_by(object, set->uid))
             view_of_pod(set, object, now_us, &ret->items[ret->count++]);
+        else if (is_to_come(set, object, &old_owner))
+            view_of_foreign(set, object, old_owner, now_us, &ret->items[ret->count++]);
     }
     if (!set->is_deleting)
         add_missing(set, ret, room);
@@ -408,7 +468,8 @@ void pod_views_done(struct pod_views *pods)
 
 const struct pod_view *pod_views_waited_for(const struct set_view *set, const struct pod_views *pods)
 {
-    static const enum pod_state order[] = {POD_BROKEN, POD_UPDATING, POD_STARTING, POD_TERMINATING};
+    static const enum pod_state order[] = {POD_BROKEN, POD_UPDATING, POD_STARTING, POD_TERMINATING,
+                                           POD_FOREIGN};
     for (size_t i = 0; i < pods->count; i++)
         if (str_equal(pods->items[i].name, set->waited_for) && pods->items[i].state != POD_DONE)
             return &pods->items[i];
@@ -441,7 +502,9 @@ void revision_views_make(const struct set_view *set, const cJSON *objects, const
     *ret = (struct revision_views){.items = xcalloc(room + 1, sizeof *ret->items)};
     const cJSON *object = NULL;
     cJSON_ArrayForEach (object, objects) {
-        if (!set->uid || !kube_object_is_owned_by(object, set->uid))
+        /* The manifest of a StatefulSet that was adopted is kept as one, too. */
+        if (!set->uid || !kube_object_is_owned_by(object, set->uid) ||
+            kube_object_label(object, MIGRATION_KEPT_LABEL))
             continue;
         struct revision_view *revision = &ret->items[ret->count++];
         *revision = (struct revision_view){
@@ -462,58 +525,4 @@ void revision_views_done(struct revision_views *revisions)
         free(revisions->items[i].images);
     free(revisions->items);
     *revisions = (struct revision_views){0};
-}
-
-/* --- the next command ------------------------------------------------------------------------------- */
-
-static const struct pod_view *first_trouble(const struct pod_views *pods)
-{
-    for (size_t i = 0; i < pods->count; i++)
-        if (pods->items[i].is_trouble)
-            return &pods->items[i];
-    return NULL;
-}
-
-/* Pods that the partition lets through, or all: does one of them still wait for something? */
-static bool is_moving(const struct set_view *set, const struct pod_views *pods, int64_t fence)
-{
-    for (size_t i = 0; i < pods->count; i++)
-        if (pods->items[i].ordinal - set->first_ordinal >= fence && *pods->items[i].waits_for)
-            return true;
-    return false;
-}
-
-char *set_view_next(const struct set_view *set, const struct pod_views *pods, const char *dead_journal)
-{
-    const struct pod_view *trouble = first_trouble(pods);
-    bool is_rolling = set->is_rolling;
-    bool is_held = is_rolling && set->fence > 0 && set->updated >= set->wanted - set->fence &&
-                   !is_moving(set, pods, set->fence);
-    if (set->is_deleting)
-        return xasprintf("kubectl get neo/%s -n %s -o yaml   (who holds a finalizer?)", set->name,
-                         set->namespace);
-    if (!set->has_status || set->observed_generation < set->generation)
-        return xasprintf(
-            "kubectl get lease -A   (is a neoset-controller running, and may it see namespace %s?)",
-            set->namespace);
-    if (set->is_paused)
-        return xasprintf("neosetctl resume %s -n %s", set->name, set->namespace);
-    if (str_equal(set->phase, "Failed") && is_rolling && !set->is_way_back)
-        return xasprintf("neosetctl undo %s -n %s   (back to the stable revision; or apply a good template)",
-                         set->name, set->namespace);
-    if (trouble)
-        return xasprintf("kubectl describe pod %s -n %s", trouble->name, set->namespace);
-    if (str_equal(set->phase, "Failed"))
-        return xasprintf("kubectl edit neo/%s -n %s   (what the message names is to be mended in the spec)",
-                         set->name, set->namespace);
-    if (is_held)
-        return xasprintf("kubectl patch neo/%s -n %s --type merge -p "
-                         "'{\"spec\":{\"updateStrategy\":{\"partition\":0}}}'   (lets the other pods follow)",
-                         set->name, set->namespace);
-    if ((is_rolling || is_moving(set, pods, 0)) && dead_journal)
-        return xasprintf("neoset-audit runs --journal %s   (how did the controller end? start it again)",
-                         dead_journal);
-    if (is_rolling || is_moving(set, pods, 0))
-        return xasprintf("neosetctl status %s -n %s -w", set->name, set->namespace);
-    return xasprintf("neosetctl history %s -n %s", set->name, set->namespace);
 }

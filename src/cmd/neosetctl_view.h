@@ -28,13 +28,24 @@ struct set_view {
     int64_t stage;                                 /* status.currentPartition, at least the fence */
     int64_t budget;                                /* effective, or what the spec says */
     bool is_paused;
+    bool is_adopting;        /* it takes a StatefulSet's pods over, and that is not finished */
     const cJSON *conditions; /* array or NULL */
     bool is_rolling;         /* target and stable differ, or it is on its way back to stable */
     bool is_way_back;
-    const char *waited_for; /* status.currentUpdatePod, "" when there is none */
-    int64_t patience_us;    /* inPlaceUpdateStrategy.readinessTimeoutSeconds */
+    /* From elsewhere, where it is known: of the controller, as neosetctl_leader.h says; and why pods are
+     * re-created instead of patched, with the first field that forces it. */
+    bool is_led;
+    const char *away, *away_next; /* NULL */
+    int64_t seen_us;              /* 0 */
+    const char *recreates;        /* NULL */
+    const char *waited_for;       /* status.currentUpdatePod, "" when there is none */
+    int64_t patience_us;          /* inPlaceUpdateStrategy.readinessTimeoutSeconds */
 };
 void set_view_make(const cJSON *object, struct set_view *ret);
+/* The controller has seen its newest spec. */
+bool set_view_is_observed(const struct set_view *set);
+/* Its rollout has failed: with the spec that it has now it will hardly go on. */
+bool set_view_has_failed(const struct set_view *set);
 /* As a labelSelector query, the caller's; NULL when the set's selector cannot be read. */
 char *set_view_selector(const cJSON *object);
 
@@ -50,6 +61,7 @@ enum pod_version { POD_ON_TARGET, POD_ON_STABLE, POD_ON_OTHER };
     X(HELD, "held back", '-')                                                                                \
     X(MISSING, "missing", '_')                                                                               \
     X(TERMINATING, "terminating", 't')                                                                       \
+    X(FOREIGN, "not taken over", 'o')                                                                        \
     X(EXTRA, "not wanted", 'x')
 enum pod_state {
 #define X(name, text, sign) POD_##name,
@@ -69,8 +81,9 @@ struct pod_view {
     const char *revision; /* "-": none */
     char *images;         /* "mysql:8.1" or "mysql=mysql:8.1, exporter=exporter:2"; "-" */
     int64_t restarts;
-    char *waits_for; /* a phrase, "" when nothing is waited for */
-    bool is_trouble; /* what it waits for will not come by itself */
+    const char *crashing; /* a container in a crash loop, or NULL */
+    char *waits_for;      /* a phrase, "" when nothing is waited for */
+    bool is_trouble;      /* what it waits for will not come by itself */
     enum pod_state state;
     int64_t since_us; /* what is waited for began; 0: unknown, or nothing is waited for */
     int64_t until_us; /* its time is over then; 0: it has none */
@@ -103,6 +116,11 @@ void revision_views_make(const struct set_view *set, const cJSON *objects, const
                          struct revision_views *ret);
 void revision_views_done(struct revision_views *revisions);
 
+/* "No neoset-controller is at work: ...", without a full stop, in words that stay the same as long as it is
+ * so; the caller's. NULL: one is, or nothing is known. dead_journal: as below. */
+char *set_view_away(const struct set_view *set, const char *dead_journal);
+/* The command that shows why the first container in a crash loop ended; the caller's. NULL: there is none. */
+char *pod_view_logs(const struct set_view *set, const struct pod_view *pod);
 /* The command that helps most in this state, the caller's. dead_journal: a journal without a running
  * controller, or NULL when nothing is known of one. */
 char *set_view_next(const struct set_view *set, const struct pod_views *pods, const char *dead_journal);

@@ -49,6 +49,8 @@ void ctl_add_findings(struct buf *text, const struct sheet_look *look, const str
 
 static void find_in_set(const struct set_view *set, struct findings *findings)
 {
+    if (set->away)
+        find(findings, "controller", "%s", set->away);
     if (set->is_deleting)
         find(findings, "set", "the set is being deleted");
     if (!set->has_status)
@@ -60,6 +62,12 @@ static void find_in_set(const struct set_view *set, struct findings *findings)
              set->generation, set->observed_generation);
     if (*set->message)
         find(findings, "status", "%s", set->message);
+    if (set->is_adopting)
+        find(findings, "set",
+             "its adoption is not finished: `neosetctl continue -n %s` shows how to go on, or back",
+             set->namespace);
+    if (set->recreates && set->is_rolling && !set->is_way_back)
+        find(findings, "revision", "pods are re-created: %s", set->recreates);
     if (set->is_paused && !*set->message)
         find(findings, "set", "the set is paused: no update is started");
     const cJSON *condition = NULL;
@@ -109,6 +117,9 @@ static void find_in_pods(const struct set_view *set, const struct pod_views *pod
                 continue;
             CLEANUP_FREE char *times = ctl_times_text(set, pod, now_us);
             find(findings, "pod", "%s: %s%s%s", pod->name, pod->waits_for, *times ? "; " : "", times);
+            CLEANUP_FREE char *logs = pod_view_logs(set, pod);
+            if (logs)
+                find(findings, "its log", "%s", logs);
         }
     }
     find_line(set, pods, POD_WAITING, "wait for their turn", findings);
@@ -308,15 +319,20 @@ static int64_t held_back(const struct set_view *set, const struct pod_views *pod
     return set->is_rolling ? count : 0;
 }
 
-static char *cause_in_set(const struct set_view *set)
+static char *cause_in_set(const struct set_view *set, const char *dead_journal)
 {
     if (set->is_deleting)
-        return xstrdup("it is being deleted");
+        return xstrdup(set->is_adopting ? "it is on its way back to a StatefulSet, and that is not finished"
+                                        : "it is being deleted");
+    if (set->away)
+        return set_view_away(set, dead_journal);
     if (!set->has_status)
         return xstrdup("no controller has looked at it yet");
     if (set->observed_generation < set->generation)
         return xasprintf("no controller has seen its newest spec (generation %" PRId64 ") yet",
                          set->generation);
+    if (set->is_adopting)
+        return xstrdup("its adoption is not finished: a StatefulSet has its pods, or nobody has them yet");
     return NULL;
 }
 
@@ -359,7 +375,7 @@ static char *cause_that_passes(const struct set_view *set, const struct pod_view
 static char *cause_of(const struct set_view *set, const struct pod_views *pods,
                       const struct findings *findings)
 {
-    CLEANUP_FREE char *cause = cause_in_set(set);
+    CLEANUP_FREE char *cause = cause_in_set(set, findings->dead_journal);
     if (!cause && findings->doubt)
         cause = xstrdup(findings->doubt);
     if (!cause)
@@ -367,7 +383,7 @@ static char *cause_of(const struct set_view *set, const struct pod_views *pods,
     /* Last, because a copy of a journal looks the same. */
     bool waits = set->is_rolling || pod_views_waited_for(set, pods);
     if (!cause && findings->dead_journal && waits && held_back(set, pods) == 0)
-        cause = xasprintf("no controller is running on %s (unless that is a copy)", findings->dead_journal);
+        cause = set_view_away(set, findings->dead_journal);
     if (!cause)
         cause = cause_that_passes(set, pods);
     if (cause)
@@ -380,8 +396,8 @@ static char *cause_of(const struct set_view *set, const struct pod_views *pods,
 
 enum { WHY_SOURCE, WHY_TEXT, WHY_COLUMNS };
 static const struct sheet_column why_columns[WHY_COLUMNS] = {
-    [WHY_SOURCE] = {"source", "SOURCE", SHEET_TEXT, IN_ALL, 1, false},
-    [WHY_TEXT] = {"text", "TEXT", SHEET_TEXT, IN_ALL, 2, false},
+    [WHY_SOURCE] = {"source", "SOURCE", SHEET_TEXT, IN_ALL, 1, 0},
+    [WHY_TEXT] = {"text", "TEXT", SHEET_TEXT, IN_ALL, 2, 0},
 };
 
 static void why_rows(struct out *out, const struct sheet_look *look, const struct findings *findings,

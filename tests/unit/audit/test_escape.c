@@ -198,10 +198,10 @@ static void whatever_bytes_a_text_holds_the_output_is_clean(void **state)
 {
     (void)state;
     static const struct sheet_column columns[RANDOM_COLUMNS] = {
-        {"id", "ID", SHEET_ID, IN_ALL, 1, true},
-        {"text", "TEXT", SHEET_TEXT, IN_ALL, 2, true},
-        {"detail", "DETAIL", SHEET_DETAIL, IN_ALL, 3, true},
-        {"last", "LAST", SHEET_TEXT, IN_ALL, 4, true},
+        {"id", "ID", SHEET_ID, IN_ALL, 1, NARROW_CUT},
+        {"text", "TEXT", SHEET_TEXT, IN_ALL, 2, NARROW_CUT},
+        {"detail", "DETAIL", SHEET_DETAIL, IN_ALL, 3, NARROW_CUT},
+        {"last", "LAST", SHEET_TEXT, IN_ALL, 4, NARROW_CUT},
     };
     setlocale(LC_CTYPE, "C.UTF-8");
     for (int format = SHEET_TABLE; format <= SHEET_NAME; format++) {
@@ -271,9 +271,9 @@ static void csv_is_read_back_by_another_reader(void **state)
 {
     (void)state;
     static const struct sheet_column columns[] = {
-        {"a", "A", SHEET_TEXT, IN_DATA, 0, false}, {"b", "B", SHEET_NUMBER, IN_DATA, 0, false},
-        {"c", "C", SHEET_TEXT, IN_DATA, 0, false}, {"d", "D", SHEET_DURATION, IN_DATA, 0, false},
-        {"e", "E", SHEET_TIME, IN_DATA, 0, false}, {"f", "F", SHEET_BOOL, IN_DATA, 0, false},
+        {"a", "A", SHEET_TEXT, IN_DATA, 0, 0}, {"b", "B", SHEET_NUMBER, IN_DATA, 0, 0},
+        {"c", "C", SHEET_TEXT, IN_DATA, 0, 0}, {"d", "D", SHEET_DURATION, IN_DATA, 0, 0},
+        {"e", "E", SHEET_TIME, IN_DATA, 0, 0}, {"f", "F", SHEET_BOOL, IN_DATA, 0, 0},
     };
     struct out out;
     out_init(&out, -1);

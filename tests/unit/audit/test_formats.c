@@ -83,6 +83,35 @@ static void on_a_narrow_terminal_tables_are_truncated_and_coloured(void **state)
     expect_golden(history, history_take(history), "timeline.terminal");
 }
 
+/* Columns that matter less go first; of an image the tag stays. */
+static void at_80_columns_what_matters_stays(void **state)
+{
+    struct history *history = *state;
+    static const struct audit_filter all = {0};
+    journal_fixture_open(&history->fixture);
+    int64_t rollout = history_begin(
+        history, "rollout", "gitaly",
+        "{\"from\":\"registry.example.com/gitlab/gitaly:v17.8.0\",\"to\":\"registry.example.com/gitlab/"
+        "gitaly:v17.8.1\"}");
+    history_intent(history, rollout, "update-in-place", "gitaly-0", "gitaly-0: image");
+    history_pass(history, 90 * US_PER_S);
+    journal_fixture_crash(&history->fixture);
+    audit_close(&history->audit);
+    const char *path = history->fixture.path;
+    assert_int_equal(audit_open(&history->audit, &path, 1, NULL), 0);
+    static const size_t columns[] = {80, 100, 70};
+    for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+        history->audit.look = (struct sheet_look){
+            .format = SHEET_TABLE, .columns = columns[i], .is_terminal = true, .has_utf8 = false};
+        assert_int_equal(audit_list(&history->audit, &all, NULL), 0);
+        char *text = history_take(history);
+        for (const char *at = text; *at; at += strcspn(at, "\n") + 1)
+            assert_true(strcspn(at, "\n") <= columns[i]);
+        CLEANUP_FREE char *name = xasprintf("list.%zu", columns[i]);
+        expect_golden(history, text, name);
+    }
+}
+
 static void in_a_file_nothing_is_truncated(void **state)
 {
     struct history *history = *state;
@@ -160,6 +189,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         history_test(every_command_in_every_format_is_as_agreed),
+        history_test(at_80_columns_what_matters_stays),
         history_test(on_a_narrow_terminal_tables_are_truncated_and_coloured),
         history_test(in_a_file_nothing_is_truncated),
         history_test(every_row_of_json_is_json),

@@ -196,11 +196,11 @@ static void tables_fit_the_terminal_and_only_the_terminal(void **state)
 {
     struct stage *stage = *state;
     stage->run.environment[2] = "TERM=dumb";
-    stage->run.columns = 125;
+    stage->run.columns = 100;
     CLEANUP_FREE char *text = xstrdup(run(stage, "list --journal JOURNAL")->output);
     assert_non_null(strstr(text, "\xe2\x80\xa6"));
     for (char *line = strtok(text, "\r\n"); line; line = strtok(NULL, "\r\n"))
-        assert_true(text_width(line) <= 125);
+        assert_true(text_width(line) <= 100);
     stage->run.columns = 0;
     assert_null(strstr(run(stage, "list --journal JOURNAL")->output, "\xe2\x80\xa6"));
     assert_non_null(strstr(stage->run.output, "NeoSet/clickhouse"));

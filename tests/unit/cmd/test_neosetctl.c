@@ -2,66 +2,9 @@
  *
  * neosetctl against the simulated API server over HTTP: reads, pause and resume with a journal of the user's
  * own, errors that name the way out, exit codes. */
-#include "stage.h"
+#include "ctl_stage.h"
 
 #include "journal/journal.h"
-
-/* --- the server
- * --------------------------------------------------------------------------------------------- */
-
-static void start_server(struct stage *stage, const char *faults, bool has_definition)
-{
-    const char *options[8] = {NULL};
-    size_t count = 0;
-    if (has_definition) {
-        options[count++] = "--crd";
-        options[count++] = "deploy/crd.yaml";
-    }
-    if (faults) {
-        options[count++] = "--faults";
-        options[count++] = faults;
-    }
-    stage_serve(stage, options);
-}
-
-static int request(const struct stage *stage, const char *method, const char *path, const char *type,
-                   const char *body)
-{
-    return stage_ask(stage, method, path, type, body, NULL);
-}
-
-#define SETS "/apis/apps.neo.io/v1alpha1/namespaces/default/neosets"
-
-static void make_set(const struct stage *stage, const char *namespace, const char *name)
-{
-    if (strcmp(namespace, "default") != 0) {
-        CLEANUP_FREE char *object = xasprintf(
-            "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"%s\"}}", namespace);
-        assert_int_equal(request(stage, "POST", "/api/v1/namespaces", "application/json", object), 201);
-    }
-    CLEANUP_FREE char *path = xasprintf("/apis/apps.neo.io/v1alpha1/namespaces/%s/neosets", namespace);
-    CLEANUP_FREE char *body = xasprintf(
-        "{\"apiVersion\":\"apps.neo.io/"
-        "v1alpha1\",\"kind\":\"NeoSet\",\"metadata\":{\"name\":\"%s\"},\"spec\":{"
-        "\"replicas\":2,\"serviceName\":\"x\",\"selector\":{\"matchLabels\":{\"app\":\"x\"}},\"template\":{"
-        "\"metadata\":{\"labels\":{\"app\":\"x\"}},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i:"
-        "1\"}]}}}}",
-        name);
-    assert_int_equal(request(stage, "POST", path, "application/json", body), 201);
-}
-
-/* The controller, until there is nothing to do for it. */
-static void converge(struct stage *stage)
-{
-    CLEANUP_FREE char *line =
-        xasprintf("--once --no-lease --listen none --journal %s/controller.db --kubeconfig %s", stage->folder,
-                  stage->kubeconfig);
-    struct program_run controller = {0};
-    program_run(&controller, "neoset-controller", line);
-    if (controller.exit_code != 0)
-        fail_msg("%s", controller.errors);
-    program_run_done(&controller);
-}
 
 /* The steps of the user's own journal, "patch applied 1\n": kind, outcome, attempts. The caller's. */
 static char *journaled_steps(struct stage *stage)
@@ -345,19 +288,6 @@ static void many_at_once_take_turns(void **state)
 /* --- undo
  * ------------------------------------------------------------------------------------------------ */
 
-/* A set of no pods with two revisions, i:1 (stable) and i:2 (the target). */
-static void make_two_revisions(struct stage *stage)
-{
-    make_set(stage, "default", "mysql");
-    stage_write(stage, "PATCH", SETS "/mysql", "{'spec':{'replicas':0}}");
-    converge(stage);
-    stage_write(
-        stage, "PATCH", SETS "/mysql",
-        "{'spec':{'template':{'metadata':{'annotations':{'a':'1'}},'spec':{'containers':[{'name':'c','image':"
-        "'i:2'}]}}}}");
-    converge(stage);
-}
-
 /* The template in the set is, to the letter, that of the revision called name. */
 static void expect_template_of(const struct stage *stage, const char *name)
 {
@@ -477,103 +407,6 @@ static void undo_survives_what_happens_to_a_write(void **state)
     }
 }
 
-/* --- status -w
- * ------------------------------------------------------------------------------------------------ */
-
-#define AT_REST                                                                                              \
-    "{'status':{'observedGeneration':9,'phase':'Completed','updateRevisionName':'a','currentRevisionName':'" \
-    "a',"                                                                                                    \
-    "'message':'all is well.'}}"
-#define UNDER_WAY                                                                                            \
-    "{'status':{'observedGeneration':0,'phase':'RollingOut','updateRevisionName':'b','currentRevisionName':" \
-    "'a','message':'it rolls.'}}"
-
-static void make_watched(struct stage *stage, const char *status)
-{
-    make_set(stage, "default", "mysql");
-    stage_write(stage, "PATCH", SETS "/mysql", "{'spec':{'replicas':0}}");
-    stage_write(stage, "PATCH", SETS "/mysql/status", status);
-}
-
-/* Somebody else changes the status in a moment. */
-static pid_t change_soon(const struct stage *stage, const char *method, const char *status)
-{
-    pid_t pid = fork();
-    if (pid == 0) {
-        usleep(1500 * 1000);
-        if (str_equal(method, "DELETE"))
-            request(stage, "DELETE", SETS "/mysql", "application/json", "{}");
-        else
-            stage_write(stage, "PATCH", SETS "/mysql/status", status);
-        _exit(0);
-    }
-    return pid;
-}
-
-static void a_watch_appends_a_line_for_each_change_and_ends(void **state)
-{
-    struct stage *stage = *state;
-    start_server(stage, "503,verb=get,resource=neosets,nth=2", true);
-    make_watched(stage, UNDER_WAY);
-    pid_t other = change_soon(stage, "PATCH", AT_REST);
-    expect_run(stage, "status mysql -w", 0, "Z NeoSet mysql in default: RollingOut, ", "503");
-    waitpid(other, NULL, 0);
-    assert_non_null(strstr(stage->run.errors, "; trying again\n"));
-    const char *second = strchr(stage->run.output, '\n');
-    assert_non_null(second);
-    assert_non_null(
-        strstr(second, "Z NeoSet mysql in default: Completed, 0 of 0 updated, 0 ready: all is well.\n"));
-    assert_null(strchr(stage->run.output, '\x1b'));
-    expect_run(stage, "status mysql -w", 0, "Completed", NULL);
-    expect_run(stage, "status mysql -w -o json", 64, "", "-w shows the picture");
-}
-
-static void a_watch_is_redrawn_in_place_on_a_terminal(void **state)
-{
-    struct stage *stage = *state;
-    start_server(stage, NULL, true);
-    make_watched(stage, UNDER_WAY);
-    pid_t other = change_soon(stage, "PATCH", AT_REST);
-    stage->run.columns = 80;
-    stage->run.environment[3] = "NO_COLOR=1";
-    const struct program_run *ended = stage_run(stage, "neosetctl", "status mysql -w");
-    waitpid(other, NULL, 0);
-    assert_int_equal(ended->exit_code, 0);
-    const char *first = strstr(ended->output, "NeoSet mysql in default: RollingOut");
-    assert_non_null(first);
-    const char *last = strstr(first, "NeoSet mysql in default: Completed");
-    assert_non_null(last);
-    /* Up over the frame before, and each line cleared to its end; no colours. */
-    assert_non_null(strstr(first, "A\r"));
-    assert_non_null(strstr(last, "\x1b[K"));
-    assert_null(strstr(ended->output, "\x1b[3"));
-    stage->run.columns = 0;
-}
-
-static void a_watch_takes_the_journal_too(void **state)
-{
-    struct stage *stage = *state;
-    start_server(stage, NULL, true);
-    make_two_revisions(stage);
-    CLEANUP_FREE char *words = xasprintf("status mysql -w --journal %s/controller.db", stage->folder);
-    stage->run.columns = 200;
-    const struct program_run *ended = stage_run(stage, "neosetctl", words);
-    assert_int_equal(ended->exit_code, 0);
-    if (!strstr(ended->output, "no controller is running on "))
-        fail_msg("%s", ended->output);
-    stage->run.columns = 0;
-}
-
-static void a_watch_of_a_set_that_goes_away_says_so(void **state)
-{
-    struct stage *stage = *state;
-    start_server(stage, NULL, true);
-    make_watched(stage, UNDER_WAY);
-    pid_t other = change_soon(stage, "DELETE", NULL);
-    expect_run(stage, "status mysql -w", 1, "RollingOut", "no NeoSet mysql in namespace default");
-    waitpid(other, NULL, 0);
-}
-
 /* --- settling
  * ------------------------------------------------------------------------------------------- */
 
@@ -622,8 +455,6 @@ static void what_cannot_be_settled_is_refused_with_the_way_out(void **state)
     assert_int_not_equal(stat(stage->journal, &status), 0);
 }
 
-#define stage_test(function) cmocka_unit_test_setup_teardown(function, stage_setup, stage_teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -639,10 +470,6 @@ int main(void)
         stage_test(undo_writes_the_template_of_the_revision_back),
         stage_test(undo_refuses_and_writes_nothing),
         stage_test(undo_survives_what_happens_to_a_write),
-        stage_test(a_watch_appends_a_line_for_each_change_and_ends),
-        stage_test(a_watch_is_redrawn_in_place_on_a_terminal),
-        stage_test(a_watch_takes_the_journal_too),
-        stage_test(a_watch_of_a_set_that_goes_away_says_so),
         stage_test(many_at_once_take_turns),
         stage_test(a_word_is_written_on_the_object_with_who_and_why),
         stage_test(what_cannot_be_settled_is_refused_with_the_way_out),

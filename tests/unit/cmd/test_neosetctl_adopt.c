@@ -181,14 +181,19 @@ static void a_statefulset_becomes_a_neoset_and_back_without_a_restart(void **sta
     assert_false(json_bool_or(json_path(neoset, "spec", "updateStrategy", NULL), "pause", true));
     assert_null(json_path(neoset, "metadata", "annotations", "apps.neo.io/adopts", NULL));
     assert_null(stage_get(stage, SETS "/db"));
-    expect_run(stage, ADOPT, 0, "adopted already", NULL);
+    expect_run(stage, "adopt statefulset/db", 0, "adopted already", NULL);
+    expect_run(stage, "history db -o csv", 0, "1,", NULL);
+    assert_null(strstr(stage->run.output, "-kept-"));
     expect_run(stage, "adopt --undo db --dry-run", 0, "create StatefulSet db from the kept manifest", NULL);
     expect_run(stage, BACK, 0, "the same 3 pods, none restarted", NULL);
     assert_pods(stage, before, "StatefulSet");
     assert_null(stage_get(stage, NEOSETS "/db"));
     let_pass(1500); /* its controller would restart a pod that carries anything else */
     assert_pods(stage, before, "StatefulSet");
-    expect_run(stage, BACK, 1, NULL, "there is a StatefulSet db");
+    expect_run(stage, "adopt --undo db", 0,
+               "statefulset/db has its pods: there is no NeoSet db to be taken back\n", NULL);
+    expect_run(stage, "adopt --undo db --dry-run", 0, "there is no NeoSet db to be taken back\n", NULL);
+    expect_run(stage, "adopt --undo other", 1, NULL, "no NeoSet other in namespace default, nor a manifest");
     expect_run(stage, "continue", 0, "", "nothing is half done");
     assert_history(stage);
 }
@@ -272,6 +277,8 @@ static void without_a_controller_the_statefulset_keeps_its_pods(void **state)
                "neoset-controller has not seen NeoSet db");
     assert_pods(stage, before, "StatefulSet");
     expect_run(stage, "continue", 0, "the StatefulSet still has its pods", NULL);
+    expect_run(stage, "status db", 0, "db-2  other  not taken over", NULL);
+    assert_non_null(strstr(stage->run.output, "  StatefulSet db still has it\n"));
     expect_run(stage, "continue -A -o csv", 0,
                "\"neosetctl adopt statefulset/db -n default\",\"neosetctl adopt --undo db -n default\"",
                NULL);

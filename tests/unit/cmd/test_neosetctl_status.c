@@ -27,7 +27,27 @@
     "'2026-11-30T07:59:55Z'}],'containerStatuses':[{'name':'mysql','ready':true,'state':{'running':{}}}]"
 
 /* One letter a pod, ordinal 0 first: O old and ready, T target and ready, u being updated, b broken on the
- * target, d drained for its update, D likewise and new, x terminating, m missing. */
+ * target, d drained for its update, D likewise and new, c in a crash loop on the target, x terminating,
+ * S still a StatefulSet's, f nobody's, m missing. */
+#define CRASHING_POD                                                                                         \
+    "'phase':'Running','conditions':[{'type':'Ready','status':'False','lastTransitionTime':"                 \
+    "'2026-11-30T07:59:00Z'}],'containerStatuses':[{'name':'mysql','ready':false,'restartCount':3,'state':"  \
+    "{'waiting':{'reason':'CrashLoopBackOff','message':'back-off 40s restarting failed container'}}}]"
+
+/* A pod of the StatefulSet that is being adopted, or of nobody. */
+static cJSON *foreign_pod(int ordinal, const char *owner_kind)
+{
+    cJSON *pod = pod_of(ordinal, "old", "mysql:8.0", "", READY_POD);
+    cJSON *reference = json_path(pod, "metadata", "ownerReferences", NULL)->child;
+    if (owner_kind) {
+        json_set_str(reference, "kind", owner_kind);
+        json_set_str(reference, "uid", "s1");
+    } else {
+        json_remove(json_get(pod, "metadata"), "ownerReferences");
+    }
+    return pod;
+}
+
 static cJSON *pods_of(const char *letters)
 {
     cJSON *pods = json_new_array();
@@ -50,6 +70,15 @@ static cJSON *pods_of(const char *letters)
             break;
         case 'b':
             json_append_item(pods, pod_of(ordinal, "new", "mysql:8.1", UPDATED_AT_07_58, BROKEN_POD));
+            break;
+        case 'c':
+            json_append_item(pods, pod_of(ordinal, "new", "mysql:8.1", UPDATED_AT_07_58, CRASHING_POD));
+            break;
+        case 'S':
+            json_append_item(pods, foreign_pod(ordinal, "StatefulSet"));
+            break;
+        case 'f':
+            json_append_item(pods, foreign_pod(ordinal, NULL));
             break;
         case 'x':
             json_append_item(pods, pod_of(ordinal, "old", "mysql:8.0",
@@ -84,47 +113,50 @@ struct scene {
     const char *pods;
     size_t columns; /* of the terminal; 0: a pipe */
     bool is_settled;
+    bool is_adopting;
+    const char *away;      /* what its Lease says of the controller */
+    const char *recreates; /* why pods are re-created */
 };
 
 static const struct scene scenes[] = {
     {"idle", 3, "'partition':0", REST("Idle", "mysql-old", "mysql:8.0", 3, "all 3 pods run mysql:8.0."),
-     "OOO", 0, true},
+     "OOO", .is_settled = true},
     {"canary", 5, "'partition':0",
-     ROLL("Canary", 4, 0, 4, 4, "", "mysql-4 is patched; its container mysql is not up yet."), "OOOOu", 0,
-     false},
-    {"draining", 5, "'partition':0", ROLL("Canary", 4, 0, 4, 4, "", "mysql-4 is being updated."), "OOOOd", 0,
-     false},
+     ROLL("Canary", 4, 0, 4, 4, "", "mysql-4 is patched; its container mysql is not up yet."),
+     .pods = "OOOOu"},
+    {"draining", 5, "'partition':0", ROLL("Canary", 4, 0, 4, 4, "", "mysql-4 is being updated."),
+     .pods = "OOOOd"},
     {"rolling-out", 5, "'partition':0",
      "'currentUpdatePod':'mysql-3'," ROLL("RollingOut", 4, 1, 4, 3, "4",
                                           "mysql-3 is updated, and not ready."),
-     "OOOuT", 0, false},
+     .pods = "OOOuT"},
     {"paused", 5, "'partition':0,'pause':true",
      ROLL("Paused", 4, 1, 4, 3, "4", "paused: set spec.updateStrategy.pause to false to let updates begin."),
-     "OOOuT", 0, false},
+     .pods = "OOOuT"},
     {"failed", 5, "'partition':0",
      ROLL("Failed", 4, 1, 4, 3, "4",
           "mysql-3 is updated, and does not come up: mysql waits: ImagePullBackOff. It had 330 s; no other "
           "pod "
           "is updated until it comes up, or a new template is applied."),
-     "OOObT", 80, false},
+     "OOObT", .columns = 80},
     {"completed", 3, "'partition':0",
-     REST("Completed", "mysql-new", "mysql:8.1", 3, "all 3 pods run mysql:8.1."), "TTT", 0, true},
+     REST("Completed", "mysql-new", "mysql:8.1", 3, "all 3 pods run mysql:8.1."), "TTT", .is_settled = true},
     {"held", 5, "'partition':3",
      ROLL("RollingOut", 5, 2, 5, 3, "3,4", "3 pods held back by partition 3: lower it to go on."), "OOOTT",
-     80, true},
+     .columns = 80, .is_settled = true},
     {"held-in-the-middle", 5, "'partition':1",
      ROLL("RollingOut", 5, 2, 5, 3, "4", "mysql-3 is ready; it counts as available when it stays so."),
-     "OOOTT", 80, false},
+     "OOOTT", .columns = 80},
     {"way-back", 5, "'partition':0",
      ROLL_TO("mysql-old", "mysql:8.0", "RollingOut", 4, 4, 4, 3, "0,1,2,3", "mysql-4 is being updated."),
-     "OOOOD", 0, false},
+     .pods = "OOOOD"},
     {"scaling", 5, "'partition':0", REST("Idle", "mysql-old", "mysql:8.0", 3, "3 of 5 pods are available."),
-     "OOOm", 0, false},
+     .pods = "OOOm"},
     {"terminating", 3, "'partition':0",
-     REST("Idle", "mysql-old", "mysql:8.0", 2, "2 of 3 pods are available."), "OOx", 0, false},
-    {"no-pods", 0, "'partition':0", REST("Idle", "mysql-old", "mysql:8.0", 0, "no pod is asked for."), "", 80,
-     true},
-    {"new", 3, "'partition':0", "", "", 80, false},
+     REST("Idle", "mysql-old", "mysql:8.0", 2, "2 of 3 pods are available."), .pods = "OOx"},
+    {"no-pods", 0, "'partition':0", REST("Idle", "mysql-old", "mysql:8.0", 0, "no pod is asked for."), "",
+     .columns = 80, .is_settled = true},
+    {"new", 3, "'partition':0", "", "", .columns = 80},
     {"hundred", 100, "'partition':10",
      "'currentUpdatePod':'mysql-61'," ROLL(
          "RollingOut", 97, 36, 97, 61,
@@ -132,13 +164,29 @@ static const struct scene scenes[] = {
          "76,77,78,79,80,81,82,83,84,85,86,87,88,89,90,91,92,93,94,95,96,97,98,99",
          "mysql-61 is updated, and does not come up: mysql waits: ImagePullBackOff."),
      "OOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOOObuTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTx",
-     80, false},
+     .columns = 80},
+    {"crash-loop", 5, "'partition':0",
+     ROLL("RollingOut", 4, 1, 4, 3, "4", "mysql-3 is updated, and does not come up."), "OOOcT",
+     .columns = 80},
+    {"recreated", 5, "'partition':0",
+     ROLL("RollingOut", 4, 1, 4, 3, "4", "mysql-3 is updated, and not ready."), "OOOuT", .columns = 80,
+     .recreates = "spec.containers[mysql].env changes"},
+    {"adopting", 3, "'partition':0,'pause':true",
+     "'observedGeneration':2,'replicas':0,'phase':'Paused','message':'waits for the pods of the "
+     "StatefulSet.'",
+     "SSf", .columns = 80, .is_adopting = true},
+    {"away", 5, "'partition':0", ROLL("RollingOut", 4, 1, 4, 3, "4", "mysql-3 is updated, and not ready."),
+     "OOOuT", .columns = 80,
+     .away = "it was last seen at 2026-11-30T07:48:00Z as neoset-0 (Lease neoset-system/neoset)"},
 };
 
 static cJSON *set_of_scene(const struct scene *scene)
 {
     cJSON *object = set_of(scene->strategy, scene->status);
     json_set_item(json_get(object, "spec"), "replicas", json_new_int64(scene->replicas));
+    if (scene->is_adopting)
+        json_add_str(json_add_object(json_get(object, "metadata"), "annotations"), "apps.neo.io/adopts",
+                     "s1");
     return object;
 }
 
@@ -147,6 +195,10 @@ static void make_picture(const struct scene *scene, struct ctl_picture *ret)
     *ret = (struct ctl_picture){
         .object = set_of_scene(scene), .pod_objects = pods_of(scene->pods), .at_us = NOW_US};
     set_view_make(ret->object, &ret->set);
+    ret->set.away = scene->away;
+    ret->set.away_next = scene->away ? "kubectl get lease,pods -n neoset-system   (start it again)" : NULL;
+    ret->set.seen_us = NOW_US - 12 * 60 * US_PER_S;
+    ret->set.recreates = scene->recreates;
     pod_views_make(&ret->set, ret->pod_objects, NOW_US, &ret->pods);
 }
 
@@ -303,12 +355,31 @@ static void the_first_sentence_is_the_cause(void **state)
          "mysql in prod stands where it stands because partition 3 holds back 3 pods, and all others are "
          "done."},
         {"scaling", "mysql in prod stands where it stands because 3 of 5 pods are available."},
+        {"adopting",
+         "mysql in prod stands where it stands because its adoption is not finished: a StatefulSet has its "
+         "pods, or nobody has them yet."},
+        {"away",
+         "mysql in prod stands where it stands because no neoset-controller is at work: it was last seen at "
+         "2026-11-30T07:48:00Z as neoset-0 (Lease neoset-system/neoset)."},
     };
     for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
         CLEANUP_FREE char *text = why_of(history, scene_named(table[i].name), NULL);
         if (!str_starts_with(text, table[i].cause) || text[strlen(table[i].cause)] != '\n')
             fail_msg("%s: %s", table[i].name, text);
     }
+}
+
+static void what_is_known_besides_is_told(void **state)
+{
+    struct history *history = *state;
+    CLEANUP_FREE char *crash = why_of(history, scene_named("crash-loop"), NULL);
+    assert_non_null(strstr(crash, "  its log    kubectl logs --previous -c mysql mysql-3 -n prod\n"));
+    assert_non_null(strstr(crash, "\nNext: kubectl logs --previous -c mysql mysql-3 -n prod   ("));
+    CLEANUP_FREE char *recreated = why_of(history, scene_named("recreated"), NULL);
+    assert_non_null(
+        strstr(recreated, "  revision   pods are re-created: spec.containers[mysql].env changes\n"));
+    CLEANUP_FREE char *adopting = why_of(history, scene_named("adopting"), NULL);
+    assert_non_null(strstr(adopting, "\nNext: neosetctl continue -n prod   ("));
 }
 
 static void pods_that_stand_in_line_are_counted(void **state)
@@ -388,6 +459,10 @@ static void a_change_is_one_line(void **state)
     assert_string_equal(line,
                         "NeoSet mysql in prod: RollingOut, 1 of 5 updated, 4 ready, stage 3: mysql-3 is "
                         "updated, and not ready.");
+    picture.set.away = "it was stopped";
+    CLEANUP_FREE char *away = ctl_status_line(&picture.set);
+    assert_true(
+        str_starts_with(away, "no neoset-controller is at work: it was stopped; NeoSet mysql in prod: "));
     ctl_picture_done(&picture);
 }
 
@@ -431,6 +506,7 @@ int main(void)
         history_test(any_width_and_any_number_can_be_drawn),
         history_test(marks_beyond_the_pods_are_told_above_them),
         history_test(the_first_sentence_is_the_cause),
+        history_test(what_is_known_besides_is_told),
         history_test(pods_that_stand_in_line_are_counted),
         history_test(the_journal_knows_budgets_refusals_and_doubts),
         cmocka_unit_test(it_is_watched_until_nothing_is_waited_for),

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What `neosetctl status` says first, and how it, `status -w` and `why` end: with the real program against
+ * the simulated API server over HTTP. */
+#include "ctl_stage.h"
+
+#include "base/time_text.h"
+
+#include <time.h>
+
+/* --- status -w ------------------------------------------------------------------------------------------ */
+
+#define AT_REST                                                                                              \
+    "{'status':{'observedGeneration':9,'phase':'Completed','updateRevisionName':'a','currentRevisionName':'" \
+    "a',"                                                                                                    \
+    "'message':'all is well.'}}"
+#define UNDER_WAY                                                                                            \
+    "{'status':{'observedGeneration':0,'phase':'RollingOut','updateRevisionName':'b','currentRevisionName':" \
+    "'a','message':'it rolls.'}}"
+
+static void make_watched(struct stage *stage, const char *status)
+{
+    make_set(stage, "default", "mysql");
+    stage_write(stage, "PATCH", SETS "/mysql", "{'spec':{'replicas':0}}");
+    stage_write(stage, "PATCH", SETS "/mysql/status", status);
+}
+
+/* Somebody else changes the status in a moment. */
+static pid_t change_soon(const struct stage *stage, const char *method, const char *status)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        usleep(1500 * 1000);
+        if (str_equal(method, "DELETE"))
+            request(stage, "DELETE", SETS "/mysql", "application/json", "{}");
+        else
+            stage_write(stage, "PATCH", SETS "/mysql/status", status);
+        _exit(0);
+    }
+    return pid;
+}
+
+static void a_watch_appends_a_line_for_each_change_and_ends(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, "503,verb=get,resource=neosets,nth=2", true);
+    make_watched(stage, UNDER_WAY);
+    pid_t other = change_soon(stage, "PATCH", AT_REST);
+    expect_run(stage, "status mysql -w", 0, "Z NeoSet mysql in default: RollingOut, ", "503");
+    waitpid(other, NULL, 0);
+    assert_non_null(strstr(stage->run.errors, "; trying again\n"));
+    const char *second = strchr(stage->run.output, '\n');
+    assert_non_null(second);
+    assert_non_null(
+        strstr(second, "Z NeoSet mysql in default: Completed, 0 of 0 updated, 0 ready: all is well.\n"));
+    assert_null(strchr(stage->run.output, '\x1b'));
+    expect_run(stage, "status mysql -w", 0, "Completed", NULL);
+    expect_run(stage, "status mysql -w -o json", 64, "", "-w shows the picture");
+}
+
+static void a_watch_is_redrawn_in_place_on_a_terminal(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, true);
+    make_watched(stage, UNDER_WAY);
+    pid_t other = change_soon(stage, "PATCH", AT_REST);
+    stage->run.columns = 80;
+    stage->run.environment[3] = "NO_COLOR=1";
+    const struct program_run *ended = stage_run(stage, "neosetctl", "status mysql -w");
+    waitpid(other, NULL, 0);
+    assert_int_equal(ended->exit_code, 0);
+    const char *first = strstr(ended->output, "NeoSet mysql in default: RollingOut");
+    assert_non_null(first);
+    const char *last = strstr(first, "NeoSet mysql in default: Completed");
+    assert_non_null(last);
+    /* Up over the frame before, and each line cleared to its end; no colours. */
+    assert_non_null(strstr(first, "A\r"));
+    assert_non_null(strstr(last, "\x1b[K"));
+    assert_null(strstr(ended->output, "\x1b[3"));
+    stage->run.columns = 0;
+}
+
+static void a_watch_takes_the_journal_too(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, true);
+    make_two_revisions(stage);
+    CLEANUP_FREE char *words = xasprintf("status mysql -w --journal %s/controller.db", stage->folder);
+    stage->run.columns = 200;
+    const struct program_run *ended = stage_run(stage, "neosetctl", words);
+    assert_int_equal(ended->exit_code, 0);
+    if (!strstr(ended->output, "no controller is running on "))
+        fail_msg("%s", ended->output);
+    stage->run.columns = 0;
+}
+
+static void a_watch_of_a_set_that_goes_away_says_so(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, true);
+    make_watched(stage, UNDER_WAY);
+    pid_t other = change_soon(stage, "DELETE", NULL);
+    expect_run(stage, "status mysql -w", 1, "RollingOut", "no NeoSet mysql in namespace default");
+    waitpid(other, NULL, 0);
+}
+
+/* --- a rollout that failed ------------------------------------------------------------------------------ */
+
+#define FAILED_BY_NOW                                                                                        \
+    "{'status':{'observedGeneration':9,'phase':'Failed','updateRevisionName':'b','currentRevisionName':'a'," \
+    "'message':'mysql-1 does not come up.'}}"
+#define FAILED_BEFORE                                                                                        \
+    "{'status':{'observedGeneration':1,'phase':'Failed','updateRevisionName':'b','currentRevisionName':'a'," \
+    "'message':'mysql-1 does not come up.'}}"
+
+static void a_failed_rollout_ends_with_its_own_exit_code(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, true);
+    make_watched(stage, UNDER_WAY);
+    pid_t other = change_soon(stage, "PATCH", FAILED_BY_NOW);
+    expect_run(stage, "status mysql -w", 3,
+               "Failed, 0 of 0 updated, 0 ready, stage 0: mysql-1 does not come up.\n", NULL);
+    waitpid(other, NULL, 0);
+    expect_run(stage, "status mysql", 3, "NeoSet mysql in default: Failed", NULL);
+    expect_run(stage, "status mysql -o json", 3, "\"phase\":\"Failed\"", NULL);
+    expect_run(stage, "why mysql", 3, "because mysql-1 does not come up.\n", NULL);
+    expect_run(stage, "get mysql", 0, "Failed", NULL);
+    expect_run(stage, "status --help", 0, "  3   status, status -w, why: the rollout has failed\n", NULL);
+}
+
+/* What failed was the rollout before: the new spec has not been looked at. */
+static void a_failure_of_an_older_spec_is_none(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, true);
+    make_watched(stage, FAILED_BEFORE);
+    pid_t other = change_soon(stage, "PATCH", AT_REST);
+    expect_run(stage, "status mysql", 0, "Failed", NULL);
+    expect_run(stage, "why mysql", 0, "no controller has seen its newest spec", NULL);
+    expect_run(stage, "status mysql -w", 0, "Completed", NULL);
+    waitpid(other, NULL, 0);
+}
+
+/* --- the controller is away ----------------------------------------------------------------------------- */
+
+#define LEASES(namespace) "/apis/coordination.k8s.io/v1/namespaces/" namespace "/leases"
+
+static void make_lease(const struct stage *stage, const char *path, const char *holder, int age_s,
+                       const char *annotations)
+{
+    char at[TIME_TEXT_SIZE];
+    time_format_micros(((int64_t)time(NULL) - age_s) * US_PER_S, at);
+    CLEANUP_FREE char *body = xasprintf(
+        "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{\"name\":\"neoset\","
+        "\"annotations\":{%s}},\"spec\":{\"holderIdentity\":\"%s\",\"leaseDurationSeconds\":30,"
+        "\"renewTime\":\"%s\"}}",
+        annotations, holder, at);
+    assert_int_equal(request(stage, "POST", path, "application/json", body), 201);
+}
+
+#define HEAD "\"apps.neo.io/journal-head\":\"x\""
+static const char away[] = "No neoset-controller is at work: it was last seen at ";
+
+static void an_old_lease_is_told_first(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, true);
+    make_watched(stage, UNDER_WAY);
+    /* Somebody else's of this name. */
+    make_lease(stage, LEASES("kube-system"), "x_1", 1000, "");
+    expect_run(stage, "status mysql", 0, "NeoSet mysql in default: RollingOut", NULL);
+    assert_true(str_starts_with(stage->run.output, "NeoSet mysql"));
+    make_lease(stage, LEASES("default"), "neoset-0_12ab", 1000, HEAD);
+    expect_run(stage, "status mysql", 0,
+               " as neoset-0 (Lease default/neoset), 16m40s ago. What follows is as", NULL);
+    assert_true(str_starts_with(stage->run.output, away));
+    assert_non_null(
+        strstr(stage->run.output, "\nNext: kubectl get lease,pods -n default   (start neoset-controller"));
+    expect_run(stage, "why mysql", 0,
+               "stands where it stands because no neoset-controller is at work: ", NULL);
+    /* Another one is at work: which of them has this set is not known. */
+    make_lease(stage, LEASES("kube-public"), "neoset-1_34cd", 5, HEAD);
+    expect_run(stage, "status mysql", 0, "NeoSet mysql in default: RollingOut", NULL);
+    assert_true(str_starts_with(stage->run.output, "NeoSet mysql"));
+}
+
+static void a_lease_that_was_given_back_is_told_at_once(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, true);
+    make_watched(stage, AT_REST);
+    make_lease(stage, LEASES("default"), "", 5, HEAD);
+    expect_run(stage, "status mysql", 0,
+               "No neoset-controller is at work: it was stopped, and was last seen at ", NULL);
+    pid_t other = change_soon(stage, "PATCH", UNDER_WAY);
+    expect_run(stage, "status mysql -w", 0, "Z no neoset-controller is at work: it was stopped", NULL);
+    waitpid(other, NULL, 0);
+}
+
+static void a_lease_that_may_not_be_read_is_no_matter(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, "403,verb=list,resource=leases", true);
+    make_watched(stage, UNDER_WAY);
+    expect_run(stage, "status mysql", 0, "NeoSet mysql in default: RollingOut", NULL);
+}
+
+/* --- what is re-created --------------------------------------------------------------------------------- */
+
+static void the_field_that_forces_a_recreation_is_named(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, true);
+    make_two_revisions(stage);
+    stage_write(
+        stage, "PATCH", SETS "/mysql",
+        "{'spec':{'template':{'spec':{'containers':[{'name':'c','image':'i:2','env':[{'name':'A','value':'"
+        "1'}]"
+        "}]}}}}");
+    converge(stage);
+    static const char wanted[] = "pods are re-created: spec.containers[c].env changes\n";
+    expect_run(stage, "status mysql", 0, wanted, NULL);
+    expect_run(stage, "why mysql", 0, wanted, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        stage_test(a_watch_appends_a_line_for_each_change_and_ends),
+        stage_test(a_watch_is_redrawn_in_place_on_a_terminal),
+        stage_test(a_watch_takes_the_journal_too),
+        stage_test(a_watch_of_a_set_that_goes_away_says_so),
+        stage_test(a_failed_rollout_ends_with_its_own_exit_code),
+        stage_test(a_failure_of_an_older_spec_is_none),
+        stage_test(an_old_lease_is_told_first),
+        stage_test(a_lease_that_was_given_back_is_told_at_once),
+        stage_test(a_lease_that_may_not_be_read_is_no_matter),
+        stage_test(the_field_that_forces_a_recreation_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
