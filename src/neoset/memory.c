@@ -12,7 +12,7 @@
 #define REPAIR_MOST_US (300 * US_PER_S)
 /* A pod that lived this long had a good life: the next failure starts the back-off again. */
 #define REPAIR_FORGET_US (600 * US_PER_S)
-enum { LOOKUPS_MAX = 16, REPAIRS_MAX = 256, PREFETCHES_MAX = 512 };
+enum { LOOKUPS_MAX = 16, REPAIRS_MAX = 256, PREFETCHES_MAX = 512, CRASHES_MAX = 256 };
 
 struct lookup {
     struct lookup *next;
@@ -30,6 +30,16 @@ struct repair {
     int64_t last_boot_us;
 };
 
+/* A container in a crash loop. Texts but the trouble are remembered by their text_hash64(). */
+struct crash {
+    struct crash *next;
+    int ordinal;
+    uint64_t uid;
+    uint64_t step; /* the key of the pod's last update; 0: none */
+    uint64_t container;
+    char *trouble; /* as of container_fact; NULL */
+};
+
 struct neoset_memory {
     struct pod_observation *pods; /* sorted by ordinal */
     size_t pod_count;
@@ -40,6 +50,8 @@ struct neoset_memory {
     int64_t retention_generation;
     struct repair *repairs; /* the oldest first */
     size_t repair_count;
+    struct crash *crashes; /* the oldest first */
+    size_t crash_count;
     struct prefetch_observation *prefetches; /* the oldest first */
     size_t prefetch_count;
     char *probe_revision;
@@ -69,6 +81,14 @@ static void free_prefetch(struct prefetch_observation *prefetch)
     free(prefetch);
 }
 
+static void free_crash(struct neoset_memory *memory, struct crash *crash)
+{
+    LL_DELETE(memory->crashes, crash);
+    memory->crash_count--;
+    free(crash->trouble);
+    free(crash);
+}
+
 void neoset_memory_free(struct neoset_memory *memory)
 {
     if (!memory)
@@ -86,6 +106,8 @@ void neoset_memory_free(struct neoset_memory *memory)
     struct prefetch_observation *prefetch = NULL, *next_prefetch = NULL;
     LL_FOREACH_SAFE (memory->prefetches, prefetch, next_prefetch)
         free_prefetch(prefetch);
+    while (memory->crashes)
+        free_crash(memory, memory->crashes);
     free(memory->probe_revision);
     free(memory->probe_words);
     free(memory);
@@ -125,8 +147,70 @@ const struct container_observation *pod_observation_container(const struct pod_o
     return NULL;
 }
 
+static uint64_t uid_of(const struct pod_fact *pod)
+{
+    return text_hash64(pod->uid ? pod->uid : "");
+}
+
+static uint64_t update_of(const struct pod_fact *pod)
+{
+    return pod->state && pod->state->step ? text_hash64(pod->state->step) : 0;
+}
+
+static struct crash *find_crash(const struct neoset_memory *memory, int ordinal)
+{
+    struct crash *crash = NULL;
+    LL_SEARCH_SCALAR(memory->crashes, crash, ordinal, ordinal);
+    return crash;
+}
+
+const struct container_fact *neoset_memory_crash(const struct neoset_memory *memory,
+                                                 const struct pod_fact *pod, const char **ret_trouble)
+{
+    const struct crash *crash = find_crash(memory, pod->ordinal);
+    if (!crash || crash->uid != uid_of(pod) || crash->step != update_of(pod))
+        return NULL;
+    *ret_trouble = crash->trouble;
+    for (size_t i = 0; i < pod->container_count; i++)
+        if (text_hash64(pod->containers[i].name) == crash->container)
+            return &pod->containers[i];
+    return NULL;
+}
+
+static struct crash *ensure_crash(struct neoset_memory *memory, int ordinal)
+{
+    struct crash *crash = find_crash(memory, ordinal);
+    if (crash)
+        return crash;
+    if (memory->crash_count == CRASHES_MAX)
+        free_crash(memory, memory->crashes);
+    crash = xcalloc(1, sizeof(*crash));
+    crash->ordinal = ordinal;
+    LL_APPEND(memory->crashes, crash);
+    memory->crash_count++;
+    return crash;
+}
+
+static void observe_crash(struct neoset_memory *memory, const struct pod_fact *pod)
+{
+    for (size_t i = 0; i < pod->container_count; i++) {
+        const struct container_fact *container = &pod->containers[i];
+        if (container->state != CONTAINER_WAITING || !str_equal(container->reason, "CrashLoopBackOff"))
+            continue;
+        struct crash *crash = ensure_crash(memory, pod->ordinal);
+        crash->uid = uid_of(pod);
+        crash->step = update_of(pod);
+        crash->container = text_hash64(container->name);
+        str_replace(&crash->trouble, container->trouble);
+        return;
+    }
+}
+
 void neoset_forget_pod(struct neoset_memory *memory, int ordinal)
 {
+    struct crash *crash = find_crash(memory, ordinal);
+    if (crash)
+        free_crash(memory, crash);
     size_t at = find_pod(memory, ordinal);
     if (at == memory->pod_count || memory->pods[at].ordinal != ordinal)
         return;
@@ -172,7 +256,7 @@ static void start_pod(struct pod_observation *seen, const struct pod_fact *pod, 
     int64_t ready_since = on_boot_clock(pod->ready_changed_us, wall_us, boot_us);
     int64_t gate_since = on_boot_clock(pod->gate_changed_us, wall_us, boot_us);
     bool ready = pod->ready == IS_TRUE;
-    seen->uid = text_hash64(pod->uid ? pod->uid : "");
+    seen->uid = uid_of(pod);
     seen->seen_boot_us = boot_us;
     seen->ready_boot_us = ready ? ready_since : NEOSET_NEVER;
     seen->not_ready_boot_us = ready ? NEOSET_NEVER : ready_since;
@@ -227,7 +311,7 @@ static int64_t proof_time(const struct pod_fact *pod, int64_t wall_us, int64_t b
 static void observe_proof(struct pod_observation *seen, const struct pod_fact *pod, bool first,
                           int64_t wall_us, int64_t boot_us)
 {
-    uint64_t step = pod->state && pod->state->step ? text_hash64(pod->state->step) : 0;
+    uint64_t step = update_of(pod);
     if (step == 0 || seen->proven_step == step)
         return;
     struct completion completion;
@@ -244,7 +328,7 @@ void neoset_observe_pod(struct neoset_memory *memory, const struct pod_fact *pod
     if (pod->ordinal < 0)
         return;
     struct pod_observation *seen = ensure_pod(memory, pod->ordinal);
-    bool first = seen->uid != text_hash64(pod->uid ? pod->uid : "");
+    bool first = seen->uid != uid_of(pod);
     if (first)
         start_pod(seen, pod, wall_us, boot_us);
     bool ready = pod->ready == IS_TRUE;
@@ -254,6 +338,7 @@ void neoset_observe_pod(struct neoset_memory *memory, const struct pod_fact *pod
     set_since(&seen->gate_false_boot_us, pod->gate == IS_FALSE, boot_us);
     set_since(&seen->drained_boot_us, !ready && pod->gate == IS_FALSE, boot_us);
     observe_containers(seen, pod, boot_us);
+    observe_crash(memory, pod);
     observe_proof(seen, pod, first, wall_us, boot_us);
 }
 

@@ -63,6 +63,10 @@ const struct pod_observation *neoset_memory_pod(const struct neoset_memory *memo
                                                 const char *uid);
 const struct container_observation *pod_observation_container(const struct pod_observation *pod,
                                                               const char *name);
+/* The container of pod that was seen in a crash loop since its last update, and what was told of it then:
+ * between two waits it runs for a moment, and tells nothing. NULL: none. */
+const struct container_fact *neoset_memory_crash(const struct neoset_memory *memory,
+                                                 const struct pod_fact *pod, const char **ret_trouble);
 
 /* See refusals.h. */
 const struct refusal *neoset_memory_refusal(const struct neoset_memory *memory, enum kube_resource resource,

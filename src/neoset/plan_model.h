@@ -168,7 +168,7 @@ void plan_gates(struct plan *plan);
 
 /* What keeps its container from running, in words that a person understands; "" when nothing is known. The
  * caller's. */
-char *slot_trouble(const struct slot *slot);
+char *slot_trouble(struct plan *plan, const struct slot *slot);
 /* The moved pod ran out of time: it is deleted and made anew, a few times, with back-off. failed_text: why,
  * as a sentence without its full stop. */
 void plan_retry(struct plan *plan, const struct slot *slot, const char *failed_text);

@@ -31,10 +31,9 @@ static int64_t moved_at(const struct slot *slot)
 static char *waiting_text(struct plan *plan, const struct slot *slot)
 {
     const char *name = slot->pod->name;
-    if (slot->broken_by) {
-        CLEANUP_FREE char *trouble = slot_trouble(slot);
+    CLEANUP_FREE char *trouble = slot_trouble(plan, slot);
+    if (*trouble)
         return xasprintf("%s is updated, and does not come up: %s", name, trouble);
-    }
     int64_t patient_us = moved_at(slot) + UNTOLD_US;
     if (plan->at->wall_us < patient_us) {
         plan_wake(plan, plan->at->boot_us + patient_us - plan->at->wall_us);

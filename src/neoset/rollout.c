@@ -239,7 +239,7 @@ static void tell_waiting(struct plan *plan)
         const struct slot *slot = &plan->slots[i];
         if (!slot->in_range || slot->available || slot->on_target || !slot->live)
             continue;
-        CLEANUP_FREE char *trouble = slot_trouble(slot);
+        CLEANUP_FREE char *trouble = slot_trouble(plan, slot);
         plan_say(plan, SAY_UPDATING, "waiting for %s to be available%s%s.", slot->pod->name,
                  *trouble ? ": " : "", trouble);
     }

@@ -72,9 +72,13 @@ static void tell_broken(struct plan *plan)
     for (size_t i = 0; i < plan->slot_count; i++) {
         const struct slot *slot = &plan->slots[i];
         bool settled = !plan->active || ordinals_has(&plan->next.done, slot->ordinal);
-        if (!slot->in_range || !slot->broken || !settled)
+        const char *told = NULL;
+        if (!slot->in_range || !slot->live || !settled ||
+            (!slot->broken && !neoset_memory_crash(plan->at->memory, slot->pod, &told)))
             continue;
-        CLEANUP_FREE char *trouble = slot_trouble(slot);
+        CLEANUP_FREE char *trouble = slot_trouble(plan, slot);
+        if (!slot->broken && !*trouble)
+            continue;
         plan_say(plan, SAY_BLOCKED, "%s is not ready%s%s: kubectl describe pod %s -n %s tells more.",
                  slot->pod->name, *trouble ? ": " : "", trouble, slot->pod->name, plan->set->namespace);
     }

@@ -192,6 +192,41 @@ static void behave(struct scene *scene, const char *pod_path, const char *behavi
     merge(scene, pod_path, text);
 }
 
+/* How often the message changed, looked at ten times a second. */
+static int changes_of_message(struct scene *scene, int seconds)
+{
+    int changes = 0;
+    CLEANUP_FREE char *last = status_text(scene, "message");
+    for (int i = 0; i < seconds * 10; i++) {
+        pass(scene, 100 * US_PER_MS);
+        CLEANUP_FREE char *message = status_text(scene, "message");
+        changes += strcmp(message, last) != 0;
+        str_replace(&last, message);
+    }
+    return changes;
+}
+
+/* It runs, ends, waits and runs again: the sentence is the same all the time, but for the kubelet's back-off
+ * where that is told: it grows five times. */
+static void a_crash_loop_says_the_same_in_each_of_its_rounds(void **state)
+{
+    struct scene *scene = *state;
+    run_and_break(scene, "mysql:8.1");
+    behave(scene, PODS_PATH "/mysql-2", "crash");
+    patch_set(
+        scene,
+        "{\"spec\":{\"updateStrategy\":{\"inPlaceUpdateStrategy\":{\"readinessTimeoutSeconds\":3600}}}}");
+    pass(scene, 45 * US_PER_S);
+    assert_says(scene, "container mysql keeps ending (exit code 3)");
+    assert_in_range(changes_of_message(scene, 600), 0, 5);
+    assert_says(scene, "container mysql keeps ending (exit code 3)");
+    /* It is over when a run is longer. */
+    behave(scene, PODS_PATH "/mysql-2", "ok");
+    pass(scene, 340 * US_PER_S);
+    assert_says(scene, "mysql-2 is ready; it counts as available when it stays so for its window");
+    wait_for(scene, "Completed", "mysql:8.1", 3, 600 * US_PER_S);
+}
+
 static void a_pod_that_comes_up_after_all_clears_it(void **state)
 {
     struct scene *scene = *state;
@@ -291,6 +326,7 @@ int main(void)
         scene_test(a_pause_makes_the_deadline_stand_still),
         scene_test(without_a_watch_the_deadline_stands_still),
         scene_test(more_time_is_granted_to_a_pod_that_already_waits),
+        scene_test(a_crash_loop_says_the_same_in_each_of_its_rounds),
         scene_test(a_crash_loop_is_told_in_words_and_a_way_back_heals_it),
         scene_test(a_deadline_is_kept_by_runs_in_which_nothing_happens),
         scene_test(broken_pods_that_are_scaled_away_do_not_wait_for_each_other),
