@@ -28,8 +28,7 @@ bool volume_outcome_is_refused(enum volume_outcome outcome)
     return outcomes[outcome].refused;
 }
 
-/* --- one line for people
- * ----------------------------------------------------------------------------------------- */
+/* --- one line for people -------------------------------------------------------------------------------- */
 
 /* Absent and "" must not look alike. */
 static const char *shown(const char *value)
@@ -135,9 +134,7 @@ char *volume_decision_text(const struct volume_decision *decision)
     return one_line(buf_take(&text));
 }
 
-/* --- JSON
- * ----------------------------------------------------------------------------------------------------------
- */
+/* --- JSON ----------------------------------------------------------------------------------------------- */
 
 static void add_member(cJSON *object, const char *key, const char *value)
 {

@@ -35,18 +35,79 @@ struct survey {
     struct claim_survey *found;
 };
 
-/* A claim that is below its target. */
+/* A claim of a list, as far as it has been looked at. A list may hold ten thousand: members are found in one
+ * walk, not one by one. Everything is borrowed but text. */
 struct candidate {
-    const cJSON *claim;
     const char *name;
+    const char *namespace;
+    const char *uid;
+    const char *version;
+    const char *class; /* NULL: it names none */
+    const cJSON *owners;
+    const cJSON *request_node;
+    const cJSON *status;
+    bool deleting;
     const char *ordinal; /* "0": the end of name */
     size_t target;
     char *text; /* the request; NULL: it has none */
     struct quantity request;
 };
 
-/* --- names
- * ------------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
+
+/* The members of an object by these keys, each NULL when absent. */
+static void find_members(const cJSON *object, const char *const *keys, const cJSON **ret, size_t count)
+{
+    const cJSON *member;
+    for (size_t i = 0; i < count; i++)
+        ret[i] = NULL;
+    if (!cJSON_IsObject(object))
+        return;
+    cJSON_ArrayForEach (member, object) {
+        for (size_t i = 0; i < count; i++)
+            if (keys[i][0] == member->string[0] && strcmp(keys[i], member->string) == 0)
+                ret[i] = member;
+    }
+}
+
+static const char *text_of(const cJSON *node)
+{
+    return cJSON_IsString(node) && *node->valuestring ? node->valuestring : NULL;
+}
+
+static void read_metadata(const cJSON *metadata, struct candidate *claim, const cJSON **ret_beta_class)
+{
+    enum { NAME, NAMESPACE, UID, VERSION, DELETION, ANNOTATIONS, OWNERS, COUNT };
+    static const char *const keys[COUNT] = {
+        "name", "namespace", "uid", "resourceVersion", "deletionTimestamp", "annotations", "ownerReferences"};
+    const cJSON *found[COUNT];
+    find_members(metadata, keys, found, COUNT);
+    claim->name = text_of(found[NAME]);
+    claim->namespace = text_of(found[NAMESPACE]);
+    claim->uid = text_of(found[UID]);
+    claim->version = text_of(found[VERSION]);
+    claim->deleting = text_of(found[DELETION]) != NULL;
+    claim->owners = found[OWNERS];
+    *ret_beta_class = json_get(found[ANNOTATIONS], BETA_CLASS);
+}
+
+static void read_claim(const cJSON *object, struct candidate *ret)
+{
+    enum { METADATA, SPEC, STATUS, COUNT };
+    static const char *const keys[COUNT] = {"metadata", "spec", "status"};
+    enum { CLASS, RESOURCES, SPEC_COUNT };
+    static const char *const spec_keys[SPEC_COUNT] = {"storageClassName", "resources"};
+    const cJSON *found[COUNT], *spec[SPEC_COUNT], *beta_class;
+    find_members(object, keys, found, COUNT);
+    find_members(found[SPEC], spec_keys, spec, SPEC_COUNT);
+    *ret = (struct candidate){.status = found[STATUS],
+                              .request_node = json_path(spec[RESOURCES], "requests", "storage", NULL)};
+    read_metadata(found[METADATA], ret, &beta_class);
+    const cJSON *class = cJSON_IsString(beta_class) ? beta_class : spec[CLASS];
+    ret->class = cJSON_IsString(class) ? class->valuestring : NULL;
+}
+
+/* --- names ---------------------------------------------------------------------------------------------- */
 
 /* The ordinal at the end of a name, behind its dash; NULL: there is none that a StatefulSet would write. */
 static const char *ordinal_of(const char *name)
@@ -74,8 +135,7 @@ static size_t template_length(const char *name, const char *ordinal, const char 
     return stem - set_length - 1;
 }
 
-/* --- which other set could have made a claim
- * ---------------------------------------------------------------------- */
+/* --- which other set could have made a claim ------------------------------------------------------------ */
 
 static bool has_template(const cJSON *set, const char *name, size_t length)
 {
@@ -131,7 +191,7 @@ static bool pod_mounts(const struct survey *survey, const char *set, const struc
 static bool is_owned_by(const struct candidate *candidate, const char *set)
 {
     const cJSON *owner;
-    cJSON_ArrayForEach (owner, json_path(candidate->claim, "metadata", "ownerReferences", NULL)) {
+    cJSON_ArrayForEach (owner, candidate->owners) {
         const char *kind = json_str(owner, "kind"), *name = json_str(owner, "name");
         if (!name)
             continue;
@@ -164,14 +224,7 @@ static enum ownership whose(const struct survey *survey, const struct candidate 
     return ours == theirs ? UNDECIDED : ours ? OURS : THEIRS;
 }
 
-/* --- can it grow
- * --------------------------------------------------------------------------------------------------- */
-
-static const char *class_of(const cJSON *claim)
-{
-    const cJSON *beta = json_path(claim, "metadata", "annotations", BETA_CLASS, NULL);
-    return cJSON_IsString(beta) ? beta->valuestring : json_path_str(claim, "spec", "storageClassName", NULL);
-}
+/* --- can it grow ---------------------------------------------------------------------------------------- */
 
 /* Why a claim of this class cannot grow, or NULL; the caller's. */
 static char *class_problem(const struct survey *survey, const char *class)
@@ -192,9 +245,9 @@ static char *class_problem(const struct survey *survey, const char *class)
 }
 
 /* Why the server would refuse to raise the request, or NULL; the caller's. */
-static char *phase_problem(const cJSON *claim)
+static char *phase_problem(const struct candidate *claim)
 {
-    const char *phase = json_path_str(claim, "status", "phase", NULL);
+    const char *phase = json_str(claim->status, "phase");
     if (str_equal(phase, "Bound"))
         return NULL;
     if (str_equal(phase, "Lost"))
@@ -203,8 +256,7 @@ static char *phase_problem(const cJSON *claim)
                      phase ? phase : "not bound");
 }
 
-/* --- the survey
- * ---------------------------------------------------------------------------------------------------- */
+/* --- the survey ----------------------------------------------------------------------------------------- */
 
 static struct volume_item *add_claim(const struct survey *survey, struct volume_items *items,
                                      struct candidate *candidate)
@@ -212,13 +264,13 @@ static struct volume_item *add_claim(const struct survey *survey, struct volume_
     const struct volume_template *template = survey->targets[candidate->target].template;
     struct volume_item *item = volume_items_add(items, candidate->name);
     item->template = xstrdup(template->name);
-    item->class = xstrdup_or_null(class_of(candidate->claim));
+    item->class = xstrdup_or_null(candidate->class);
     item->from = STEAL(candidate->text);
     item->from_size = candidate->request;
     item->to = xstrdup(template->text);
     item->to_size = template->size;
-    item->uid = xstrdup_or_null(kube_object_uid(candidate->claim));
-    item->version = xstrdup_or_null(kube_object_version(candidate->claim));
+    item->uid = xstrdup_or_null(candidate->uid);
+    item->version = xstrdup_or_null(candidate->version);
     return item;
 }
 
@@ -246,15 +298,15 @@ static void judge(const struct survey *survey, struct candidate *candidate)
     if (ownership == THEIRS || (ownership == UNDECIDED && !grows))
         return;
     if (!grows) {
-        if (!kube_object_is_deleting(candidate->claim))
+        if (!candidate->deleting)
             add_claim(survey, &found->lagging, candidate);
-    } else if (kube_object_is_deleting(candidate->claim)) {
+    } else if (candidate->deleting) {
         add_claim(survey, &found->terminating, candidate);
     } else if (ownership == UNDECIDED) {
         add_problem(survey, &found->ambiguous, candidate, rivals_text(&survey->rivals[candidate->target]));
     } else {
-        char *class = class_problem(survey, class_of(candidate->claim));
-        char *phase = phase_problem(candidate->claim);
+        char *class = class_problem(survey, candidate->class);
+        char *phase = phase_problem(candidate);
         if (class)
             add_problem(survey, &found->not_expandable, candidate, class);
         if (phase)
@@ -283,7 +335,7 @@ static bool find_target(const struct survey *survey, struct candidate *candidate
 /* True: the request is below the target. A claim without one asks for nothing. */
 static bool is_below(const struct survey *survey, struct candidate *candidate)
 {
-    const cJSON *node = json_path(candidate->claim, "spec", "resources", "requests", "storage", NULL);
+    const cJSON *node = candidate->request_node;
     const struct volume_template *template = survey->targets[candidate->target].template;
     CLEANUP_ERROR struct error *err = NULL;
     int result =
@@ -298,9 +350,9 @@ static bool is_below(const struct survey *survey, struct candidate *candidate)
 
 static void look_at(const struct survey *survey, const cJSON *claim)
 {
-    struct candidate candidate = {.claim = claim, .name = kube_object_name(claim)};
-    const char *namespace = kube_object_namespace(claim);
-    if (namespace && !str_equal(namespace, survey->namespace))
+    struct candidate candidate;
+    read_claim(claim, &candidate);
+    if (candidate.namespace && !str_equal(candidate.namespace, survey->namespace))
         return;
     if (find_target(survey, &candidate) && is_below(survey, &candidate))
         judge(survey, &candidate);
@@ -394,17 +446,18 @@ bool volume_claims_are_all_below(const struct volume_input *input, const char *t
 {
     const char *set = kube_object_name(input->desired), *namespace = kube_object_namespace(input->desired);
     size_t seen = 0;
-    const cJSON *claim;
-    cJSON_ArrayForEach (claim, input->claims) {
-        const char *name = kube_object_name(claim), *own = kube_object_namespace(claim);
-        const char *ordinal = name ? ordinal_of(name) : NULL;
-        size_t length = ordinal ? template_length(name, ordinal, set) : 0;
-        if (length != strlen(template) || memcmp(name, template, length) != 0 ||
-            kube_object_is_deleting(claim) || (own && !str_equal(own, namespace)))
+    const cJSON *object;
+    cJSON_ArrayForEach (object, input->claims) {
+        struct candidate claim;
+        read_claim(object, &claim);
+        const char *ordinal = claim.name ? ordinal_of(claim.name) : NULL;
+        size_t length = ordinal ? template_length(claim.name, ordinal, set) : 0;
+        if (length != strlen(template) || memcmp(claim.name, template, length) != 0 || claim.deleting ||
+            (claim.namespace && !str_equal(claim.namespace, namespace)))
             continue;
         struct quantity capacity = {0};
         CLEANUP_FREE char *text = NULL;
-        (void)quantity_read(json_path(claim, "status", "capacity", "storage", NULL), &capacity, &text, NULL);
+        (void)quantity_read(json_path(claim.status, "capacity", "storage", NULL), &capacity, &text, NULL);
         if (quantity_compare(&capacity, size) >= 0)
             return false;
         seen++;

@@ -37,8 +37,7 @@ static void add_identity(const struct volume_decision *decision, struct volume_i
     }
 }
 
-/* --- the rules, each true when it is the outcome
- * --------------------------------------------------------------- */
+/* --- the rules, each true when it is the outcome -------------------------------------------------------- */
 
 /* There is nothing that is immutable yet. Sizes that cannot be used are the server's to refuse. */
 static bool is_created(const struct deciding *deciding)

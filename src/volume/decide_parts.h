@@ -6,8 +6,7 @@
 
 #include "volume/decide.h"
 
-/* --- templates
- * --------------------------------------------------------------------------------------------------- */
+/* --- templates ------------------------------------------------------------------------------------------ */
 
 struct volume_template {
     const cJSON *node; /* borrowed */
@@ -35,8 +34,7 @@ void volume_templates_compare_names(const struct volume_templates *live,
 void volume_template_compare(const struct volume_template *live, const struct volume_template *declared,
                              struct volume_items *changed);
 
-/* --- claims
- * ------------------------------------------------------------------------------------------------------ */
+/* --- claims --------------------------------------------------------------------------------------------- */
 
 /* What claims are held against. */
 struct claim_target {
@@ -64,8 +62,7 @@ void claim_survey_done(struct claim_survey *survey);
 bool volume_claims_are_all_below(const struct volume_input *input, const char *template,
                                  const struct quantity *size);
 
-/* --- items
- * ------------------------------------------------------------------------------------------------------- */
+/* --- items ---------------------------------------------------------------------------------------------- */
 
 void volume_items_done(struct volume_items *items);
 #define CLEANUP_VOLUME_ITEMS __attribute__((cleanup(volume_items_done)))

@@ -36,8 +36,17 @@ static int by_name(const void *a, const void *b)
     return strcmp(left->name, right->name);
 }
 
+/* A server lists objects by name: then there is nothing to do. */
+static bool is_sorted(const struct volume_items *items)
+{
+    for (size_t i = 1; i < items->count; i++)
+        if (by_name(&items->items[i - 1], &items->items[i]) > 0)
+            return false;
+    return true;
+}
+
 void volume_items_sort(struct volume_items *items)
 {
-    if (items->count > 1)
+    if (!is_sorted(items))
         qsort(items->items, items->count, sizeof(*items->items), by_name);
 }

@@ -41,8 +41,7 @@ struct parts {
     int64_t exponent;
 };
 
-/* --- taking apart
- * --------------------------------------------------------------------------------------------- */
+/* --- taking apart --------------------------------------------------------------------------------------- */
 
 static size_t digits_at(const char *text, size_t length)
 {
@@ -112,8 +111,7 @@ static char digit_of(const struct parts *parts, size_t index)
     return index < parts->whole_length ? parts->whole[index] : parts->fraction[index - parts->whole_length];
 }
 
-/* --- the value
- * ------------------------------------------------------------------------------------------------- */
+/* --- the value ------------------------------------------------------------------------------------------ */
 
 /* All digits as one number, times 10^(exponent - digits of the fraction), in nano-units: digits beyond a
  * nano-unit only round. False: it does not fit. */
@@ -216,8 +214,7 @@ int quantity_read(const cJSON *node, struct quantity *ret, char **ret_text, stru
     return quantity_parse(begin, length, ret, err);
 }
 
-/* --- comparing and printing
- * ------------------------------------------------------------------------------------ */
+/* --- comparing and printing ----------------------------------------------------------------------------- */
 
 int quantity_sign(const struct quantity *quantity)
 {
@@ -260,8 +257,7 @@ char *quantity_exact_text(const struct quantity *quantity)
     return xasprintf("%s%s.%s", sign, whole, fraction);
 }
 
-/* --- the server's spelling
- * ------------------------------------------------------------------------------------- */
+/* --- the server's spelling ------------------------------------------------------------------------------ */
 
 static const char *suffix_text(enum quantity_format format, int exponent)
 {

@@ -7,8 +7,7 @@
 
 #define SIZE_FIELD "spec.resources.requests.storage"
 
-/* --- reading
- * ----------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------------- */
 
 static void add_bad(struct volume_items *bad, bool declared, const char *name, const char *field,
                     const char *text, char *problem)
@@ -86,8 +85,7 @@ void volume_templates_done(struct volume_templates *templates)
     *templates = (struct volume_templates){0};
 }
 
-/* --- comparing names
- * --------------------------------------------------------------------------------------------- */
+/* --- comparing names ------------------------------------------------------------------------------------ */
 
 static void add_missing(const struct volume_templates *of, const struct volume_templates *in,
                         const char *problem, struct volume_items *changed)
@@ -122,8 +120,7 @@ void volume_templates_compare_names(const struct volume_templates *live,
             volume_items_add(changed, is)->problem = xasprintf("stands where %s was", was);
 }
 
-/* --- comparing fields
- * -------------------------------------------------------------------------------------------- */
+/* --- comparing fields ----------------------------------------------------------------------------------- */
 
 /* Members that the server fills in or takes off by itself, and the size, which is judged elsewhere. */
 static const char *const echoes[] = {"apiVersion", "kind", "status", "metadata.creationTimestamp",

@@ -32,8 +32,7 @@ static cJSON *read_json(const char *name)
     return tree;
 }
 
-/* --- a case's objects
- * -------------------------------------------------------------------------------------------- */
+/* --- a case's objects ----------------------------------------------------------------------------------- */
 
 /* The case's own member, or the fixture's. */
 static const cJSON *member(const cJSON *test, const char *key)
@@ -81,8 +80,7 @@ static void decide(const cJSON *test, struct volume_decision *ret)
     assert_string_equal(before, after);
 }
 
-/* --- what is expected
- * -------------------------------------------------------------------------------------------- */
+/* --- what is expected ----------------------------------------------------------------------------------- */
 
 /* A member that the case gives must be there, spelled so. */
 static bool is_as_wanted(const cJSON *want, const char *key, const char *got)
@@ -173,8 +171,7 @@ static size_t check(const cJSON *test)
     return wrong != 0;
 }
 
-/* --- the files
- * --------------------------------------------------------------------------------------------------- */
+/* --- the files ------------------------------------------------------------------------------------------ */
 
 static int is_table(const struct dirent *entry)
 {
