@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What src/volume reads, under libFuzzer; FUZZ_MODE (quantity) chooses which. A text is a quantity or it is
- * none; the server's echo of it means the same. */
-#include "volume/quantity.h"
+ * What src/volume reads, under libFuzzer; FUZZ_MODE (quantity, decide) chooses which. A text is a quantity or
+ * it is none; the server's echo of it means the same. Whatever objects look like, a decision is made, and a
+ * plan raises what it names. */
+#include "volume/decide.h"
 
 #include <stdio.h>
 
@@ -34,6 +35,29 @@ static void fuzz_quantity(const char *text, size_t length)
     ENSURE(strcmp(echo, again) == 0);
 }
 
+/* The text is a whole input: {"desired", "live", "claims", "others", "pods", "classes"}. */
+static void fuzz_decide(const char *text, size_t length)
+{
+    CLEANUP_JSON cJSON *tree = NULL;
+    if (json_parse(text, length, &tree, NULL) < 0 || !json_get(tree, "desired"))
+        return;
+    CLEANUP_VOLUME_DECISION struct volume_decision decision = {0};
+    volume_decide(&(struct volume_input){json_get(tree, "desired"), json_get(tree, "live"),
+                                         json_get(tree, "claims"), json_get(tree, "others"),
+                                         json_get(tree, "pods"), json_get(tree, "classes")},
+                  &decision);
+    bool plan = decision.outcome == VOLUME_GROW;
+    ENSURE(plan == (decision.grown.count > 0) && plan == decision.recreate);
+    ENSURE((plan || decision.outcome == VOLUME_NOTHING) == (decision.refused.count == 0));
+    ENSURE(ERGO(decision.claims.count > 0, plan));
+    for (size_t i = 0; i < decision.claims.count; i++)
+        ENSURE(quantity_compare(&decision.claims.items[i].from_size, &decision.claims.items[i].to_size) < 0);
+    CLEANUP_FREE char *line = volume_decision_text(&decision);
+    ENSURE(!str_has_control_character(line));
+    CLEANUP_JSON cJSON *json = volume_decision_json(&decision);
+    ENSURE(json);
+}
+
 static fuzz_mode *mode;
 
 int LLVMFuzzerInitialize(int *count, char ***arguments)
@@ -43,13 +67,13 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
     static const struct {
         const char *name;
         fuzz_mode *mode;
-    } modes[] = {{"quantity", fuzz_quantity}};
+    } modes[] = {{"quantity", fuzz_quantity}, {"decide", fuzz_decide}};
     const char *name = getenv("FUZZ_MODE");
     for (size_t i = 0; i < ARRAY_SIZE(modes); i++)
         if (name && strcmp(name, modes[i].name) == 0)
             mode = modes[i].mode;
     if (!mode) {
-        fprintf(stderr, "FUZZ_MODE must be quantity\n");
+        fprintf(stderr, "FUZZ_MODE must be quantity or decide\n");
         exit(2);
     }
     return 0;
