@@ -119,7 +119,7 @@ static bool decimal_nano(const struct parts *parts, nano *ret)
 {
     size_t count = parts->whole_length + parts->fraction_length;
     int64_t shift = NANO_DIGITS + parts->exponent - (int64_t)parts->fraction_length;
-    int64_t kept = MIN((int64_t)count, (int64_t)count + shift);
+    int64_t kept = shift < 0 ? (int64_t)count + shift : (int64_t)count;
     nano value = 0;
     bool rest = false;
     for (size_t i = 0; i < count; i++) {
