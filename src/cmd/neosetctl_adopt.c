@@ -89,9 +89,8 @@ static int prove_neoset(struct adoption *adoption, const struct sight *sight, st
 /* NULL: quiet. */
 static char *set_not_quiet(const struct adoption *adoption, const struct sight *sight)
 {
-    return migration_not_quiet(sight->set, sight->pods,
-                               json_path_str(sight->set, "status", "updateRevision", NULL),
-                               adoption_server_us(adoption));
+    return adoption_not_quiet(adoption, sight->set, sight,
+                              json_path_str(sight->set, "status", "updateRevision", NULL));
 }
 
 /* --- its steps ------------------------------------------------------------------------------------------ */
@@ -117,10 +116,10 @@ static int drop_kept(struct adoption *adoption, const cJSON *kept, struct error 
         &again, err);
 }
 
-static int keep_manifest(struct adoption *adoption, const cJSON *proof, const cJSON *neoset, bool *ret_again,
-                         struct error **err)
+static int keep_statefulset(struct adoption *adoption, const cJSON *proof, const cJSON *neoset,
+                            bool *ret_again, struct error **err)
 {
-    CLEANUP_FREE char *name = migration_kept_name(proof);
+    CLEANUP_FREE char *name = keep_name(proof);
     struct step_request *request = adoption_step(
         adoption, STEP_CREATE_REVISION, KUBE_REVISION, name, NULL, "keep",
         xasprintf("manifest of StatefulSet %s kept as ControllerRevision %s", adoption->wanted->name, name));
@@ -162,7 +161,7 @@ static int let_go(struct adoption *adoption, const struct sight *sight, struct e
         return 0;
     }
     if (r == 0)
-        r = keep_manifest(adoption, proof, sight->neo, &again, err);
+        r = keep_statefulset(adoption, proof, sight->neo, &again, err);
     return r < 0 || again ? r : orphan_delete(adoption, sight, proof, err);
 }
 
@@ -187,8 +186,7 @@ static int before(struct adoption *adoption, const struct sight *sight, enum tur
     int r = check(adoption, sight, err);
     if (r < 0)
         return r;
-    if (sight->kept &&
-        str_equal(kube_object_label(sight->kept, MIGRATION_KEPT_LABEL), kube_object_uid(sight->set)))
+    if (sight->kept && keep_is_of(sight->kept, sight->set))
         return drop_kept(adoption, sight->kept, err);
     char *phrase = set_not_quiet(adoption, sight);
     if (phrase) {
@@ -217,9 +215,9 @@ static int leaving(struct adoption *adoption, const struct sight *sight, enum tu
                    struct error **err)
 {
     const char *name = adoption->wanted->name;
-    int owned = migration_count_owned(sight->pods, kube_object_uid(sight->set));
-    CLEANUP_FREE char *finalizers = adoption_finalizers(sight->set);
-    if (!adoption_has_finalizer(sight->set, "orphan") && owned > 0)
+    int owned = quiet_count_owned(sight->pods, kube_object_uid(sight->set));
+    CLEANUP_FREE char *finalizers = kube_object_finalizers_text(sight->set);
+    if (!kube_object_has_finalizer(sight->set, "orphan") && owned > 0)
         return error_set(
             err, ERROR_FAILED,
             "ALARM: StatefulSet %s is being deleted together with its pods, not by this command: %d of "
@@ -234,7 +232,7 @@ static int leaving(struct adoption *adoption, const struct sight *sight, enum tu
 static int finish(struct adoption *adoption, const struct sight *sight, struct error **err)
 {
     const char *name = adoption->wanted->name;
-    CLEANUP_FREE char *same = adoption_compare(adoption, sight->pods);
+    CLEANUP_FREE char *same = verify_compare(adoption->seen, sight->pods);
     struct step_request *request =
         adoption_step(adoption, STEP_PATCH, KUBE_NEOSET, name, sight->neo, "finish",
                       xasprintf("NeoSet %s owns them: %s; let go", name, same));
@@ -275,7 +273,7 @@ static int arriving(struct adoption *adoption, const struct sight *sight, enum t
     if (!is_gone)
         return note_gone(adoption, sight, adopts, err);
     const char *target = json_path_str(sight->neo, "status", "updateRevisionName", NULL);
-    char *phrase = target ? migration_not_quiet(sight->neo, sight->pods, target, adoption_server_us(adoption))
+    char *phrase = target ? adoption_not_quiet(adoption, sight->neo, sight, target)
                           : xstrdup("the set has no revision yet");
     if (!phrase)
         return finish(adoption, sight, err);
@@ -336,7 +334,7 @@ int adoption_turn_there(struct adoption *adoption, enum turn_end *ret, struct er
                kube_object_annotation(sight.neo, NEOSET_ADOPTS_ANNOTATION)) {
         r = arriving(adoption, &sight, ret, err);
     } else if (!sight.neo && sight.kept) {
-        r = create_neoset(adoption, migration_manifest(sight.kept), err);
+        r = create_neoset(adoption, keep_manifest(sight.kept), err);
     } else if (!sight.kept && !(sight.neo && adoption->has_written)) {
         r = nothing_there(adoption, &sight, err);
     } else if (kube_object_is_deleting(sight.neo)) {
@@ -358,7 +356,7 @@ static void show_there(const struct adoption *adoption, const struct sight *sigh
     const char *name = adoption->wanted->name;
     const cJSON *set = sight->set;
     char *phrase = set_not_quiet(adoption, sight);
-    CLEANUP_FREE char *kept = migration_kept_name(set);
+    CLEANUP_FREE char *kept = keep_name(set);
     struct migration_list notes;
     migration_notes(set, &notes);
     struct plan_row rows[16] = {
@@ -413,7 +411,7 @@ int adoption_plan_there(struct adoption *adoption, struct error **err)
     if (r == 0 && !is_begun)
         r = adoption_try_delete(adoption, KUBE_STATEFULSET, sight.set, &proof, err);
     if (r == 0 && adoption->wanted->is_yaml) {
-        CLEANUP_JSON cJSON *neoset = migration_neoset(sight.set ? sight.set : migration_manifest(sight.kept));
+        CLEANUP_JSON cJSON *neoset = migration_neoset(sight.set ? sight.set : keep_manifest(sight.kept));
         show_yaml(adoption, neoset);
     } else if (r == 0 && is_adopted(&sight)) {
         adoption->is_over = true;

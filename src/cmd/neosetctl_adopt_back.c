@@ -12,7 +12,7 @@
 /* What the pods carried when the StatefulSet had them; its controller would restart any other. */
 static const char *old_revision(const struct sight *sight)
 {
-    return json_path_str(migration_manifest(sight->kept), "status", "updateRevision", NULL);
+    return json_path_str(keep_manifest(sight->kept), "status", "updateRevision", NULL);
 }
 
 static int nothing_kept(const struct adoption *adoption, const struct sight *sight, struct error **err)
@@ -37,7 +37,7 @@ static int nothing_kept(const struct adoption *adoption, const struct sight *sig
 static int drop_neoset(struct adoption *adoption, const struct sight *sight, struct error **err)
 {
     const char *name = adoption->wanted->name;
-    int owned = migration_count_owned(sight->pods, kube_object_uid(sight->neo));
+    int owned = quiet_count_owned(sight->pods, kube_object_uid(sight->neo));
     if (owned > 0)
         return error_set(
             err, ERROR_REFUSED,
@@ -58,7 +58,7 @@ static int check(const struct adoption *adoption, const struct sight *sight, str
     if (!sight->kept)
         return nothing_kept(adoption, sight, err);
     struct migration_list refusals;
-    migration_refuse_return(sight->neo, migration_manifest(sight->kept), &refusals);
+    migration_refuse_return(sight->neo, keep_manifest(sight->kept), &refusals);
     CLEANUP_FREE char *text = migration_list_text(&refusals);
     size_t count = refusals.count;
     migration_list_done(&refusals);
@@ -71,10 +71,9 @@ static int check(const struct adoption *adoption, const struct sight *sight, str
 /* NULL: quiet. An adoption that was not finished has pods that are nobody's yet. */
 static char *neo_not_quiet(const struct adoption *adoption, const struct sight *sight)
 {
-    int64_t now_us = adoption_server_us(adoption);
     if (!kube_object_annotation(sight->neo, NEOSET_ADOPTS_ANNOTATION))
-        return migration_not_quiet(sight->neo, sight->pods,
-                                   json_path_str(sight->neo, "status", "updateRevisionName", NULL), now_us);
+        return adoption_not_quiet(adoption, sight->neo, sight,
+                                  json_path_str(sight->neo, "status", "updateRevisionName", NULL));
     const cJSON *pod = NULL;
     cJSON_ArrayForEach (pod, sight->pods)
         if (kube_object_is_deleting(pod))
@@ -85,7 +84,7 @@ static char *neo_not_quiet(const struct adoption *adoption, const struct sight *
 /* The text of the annotation that says what has changed since; "" for nothing. The caller's. */
 static char *return_text(const struct sight *sight)
 {
-    CLEANUP_JSON cJSON *patch = migration_return(sight->neo, migration_manifest(sight->kept));
+    CLEANUP_JSON cJSON *patch = migration_return(sight->neo, keep_manifest(sight->kept));
     return patch ? json_print_sorted(patch) : xstrdup("");
 }
 
@@ -95,8 +94,8 @@ static cJSON *statefulset_of(const struct sight *sight)
     CLEANUP_JSON cJSON *kept = json_copy(sight->kept);
     CLEANUP_FREE char *text = sight->neo ? return_text(sight) : NULL;
     if (text)
-        json_set_str(json_ensure_object(json_get(kept, "metadata"), "annotations"), MIGRATION_RETURN, text);
-    return migration_statefulset(kept);
+        json_set_str(json_ensure_object(json_get(kept, "metadata"), "annotations"), KEEP_RETURN, text);
+    return keep_recreation(kept);
 }
 
 static int prove(struct adoption *adoption, const struct sight *sight, struct error **err)
@@ -119,7 +118,7 @@ static int note_return(struct adoption *adoption, const struct sight *sight, con
         xasprintf("what changed since is kept with the manifest: %s", *text ? text : "nothing"));
     request->body = json_new_object();
     cJSON *annotations = json_add_object(json_add_object(request->body, "metadata"), "annotations");
-    json_add_item(annotations, MIGRATION_RETURN, *text ? json_new_str(text) : cJSON_CreateNull());
+    json_add_item(annotations, KEEP_RETURN, *text ? json_new_str(text) : cJSON_CreateNull());
     bool again = false;
     return adoption_send(adoption, request, &again, err);
 }
@@ -150,7 +149,7 @@ static int let_go(struct adoption *adoption, const struct sight *sight, enum tur
         return 0;
     }
     CLEANUP_FREE char *text = return_text(sight);
-    const char *noted = kube_object_annotation(sight->kept, MIGRATION_RETURN);
+    const char *noted = kube_object_annotation(sight->kept, KEEP_RETURN);
     if (strcmp(text, noted ? noted : "") != 0)
         return note_return(adoption, sight, text, err);
     r = prove(adoption, sight, err);
@@ -166,9 +165,9 @@ static int leaving(struct adoption *adoption, const cJSON *owner, const struct s
                    enum turn_end *ret, struct error **err)
 {
     const char *kind = json_str(owner, "kind");
-    int owned = migration_count_owned(sight->pods, kube_object_uid(owner));
-    CLEANUP_FREE char *finalizers = adoption_finalizers(owner);
-    if (!adoption_has_finalizer(owner, "orphan") && owned > 0)
+    int owned = quiet_count_owned(sight->pods, kube_object_uid(owner));
+    CLEANUP_FREE char *finalizers = kube_object_finalizers_text(owner);
+    if (!kube_object_has_finalizer(owner, "orphan") && owned > 0)
         return error_set(
             err, ERROR_FAILED,
             "ALARM: %s %s is being deleted together with its pods, not by this command: %d of them still "
@@ -267,7 +266,7 @@ static int restore_managers(struct adoption *adoption, const struct sight *sight
                       xasprintf("StatefulSet %s: its fields belong to whom they belonged before", name));
     request->body = json_new_object();
     json_add_item(json_add_object(request->body, "metadata"), "managedFields",
-                  json_copy(json_path(migration_manifest(sight->kept), "metadata", "managedFields", NULL)));
+                  json_copy(json_path(keep_manifest(sight->kept), "metadata", "managedFields", NULL)));
     bool again = false;
     return adoption_send(adoption, request, &again, err);
 }
@@ -276,7 +275,7 @@ static int settle_down(struct adoption *adoption, const struct sight *sight, enu
                        struct error **err)
 {
     const char *name = adoption->wanted->name;
-    const cJSON *managers = json_path(migration_manifest(sight->kept), "metadata", "managedFields", NULL);
+    const cJSON *managers = json_path(keep_manifest(sight->kept), "metadata", "managedFields", NULL);
     if (managers && managers->child && has_own_fields(sight->set))
         return restore_managers(adoption, sight, err);
     const char *update = json_path_str(sight->set, "status", "updateRevision", NULL);
@@ -284,14 +283,14 @@ static int settle_down(struct adoption *adoption, const struct sight *sight, enu
         adoption_say(adoption,
                      "ALARM: StatefulSet %s wants revision %s, its pods run %s: they may be restarted", name,
                      update, old_revision(sight));
-    char *phrase = migration_not_quiet(sight->set, sight->pods, update, adoption_server_us(adoption));
+    char *phrase = adoption_not_quiet(adoption, sight->set, sight, update);
     if (phrase) {
         *ret = adoption_wait(adoption,
                              xasprintf("the StatefulSet's controller takes the pods over: %s", phrase));
         free(phrase);
         return 0;
     }
-    CLEANUP_FREE char *same = adoption_compare(adoption, sight->pods);
+    CLEANUP_FREE char *same = verify_compare(adoption->seen, sight->pods);
     bool again = false;
     return adoption_send(
         adoption,
@@ -314,8 +313,7 @@ static void say_back(const struct adoption *adoption)
 static int there_again(struct adoption *adoption, const struct sight *sight, enum turn_end *ret,
                        struct error **err)
 {
-    if (sight->kept &&
-        str_equal(kube_object_label(sight->kept, MIGRATION_KEPT_LABEL), kube_object_uid(sight->set))) {
+    if (sight->kept && keep_is_of(sight->kept, sight->set)) {
         /* It never went. */
         bool again = false;
         return adoption_send(adoption,

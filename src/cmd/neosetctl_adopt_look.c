@@ -31,12 +31,10 @@ static const cJSON *find_kept(const struct sight *sight, const char *name)
     const cJSON *found = NULL;
     const cJSON *revision = NULL;
     cJSON_ArrayForEach (revision, sight->revisions) {
-        if (!kube_object_label(revision, MIGRATION_KEPT_LABEL) || kube_object_is_deleting(revision) ||
-            !str_equal(kube_object_annotation(revision, MIGRATION_ADOPTED_BY), name) ||
-            !migration_manifest(revision))
+        if (!kube_object_label(revision, KEEP_LABEL) || kube_object_is_deleting(revision) ||
+            !str_equal(kube_object_annotation(revision, KEEP_ADOPTED_BY), name) || !keep_manifest(revision))
             continue;
-        bool is_of_set =
-            str_equal(kube_object_label(revision, MIGRATION_KEPT_LABEL), kube_object_uid(sight->set));
+        bool is_of_set = str_equal(kube_object_label(revision, KEEP_LABEL), kube_object_uid(sight->set));
         if (!found || is_of_set || kube_object_created_us(revision) > kube_object_created_us(found))
             found = revision;
         if (is_of_set)
@@ -58,7 +56,7 @@ int sight_read(const struct adoption *adoption, struct sight *ret, struct error 
     if (r < 0)
         return r;
     ret->kept = find_kept(ret, adoption->wanted->name);
-    const cJSON *owner = ret->set ? ret->set : (ret->neo ? ret->neo : migration_manifest(ret->kept));
+    const cJSON *owner = ret->set ? ret->set : (ret->neo ? ret->neo : keep_manifest(ret->kept));
     CLEANUP_FREE char *selector = selector_print(json_path(owner, "spec", "selector", NULL));
     if (!selector) {
         ret->pods = json_new_array();
@@ -112,50 +110,17 @@ int64_t adoption_server_us(const struct adoption *adoption)
     return env_wall_us(adoption->wanted->server->env) + adoption->server_ahead_us;
 }
 
-static int64_t restarts_of(const cJSON *pod)
+char *adoption_not_quiet(const struct adoption *adoption, const cJSON *owner, const struct sight *sight,
+                         const char *revision)
 {
-    int64_t restarts = 0;
-    const cJSON *status = NULL;
-    cJSON_ArrayForEach (status, json_path(pod, "status", "containerStatuses", NULL))
-        restarts += json_int64_or(status, "restartCount", 0);
-    return restarts;
+    return quiet_phrase(&(struct quiet_wish){
+        .set = owner, .pods = sight->pods, .revision = revision, .now_us = adoption_server_us(adoption)});
 }
 
 void adoption_remember(struct adoption *adoption, const cJSON *pods)
 {
     json_delete(adoption->seen);
-    adoption->seen = json_new_object();
-    const cJSON *pod = NULL;
-    cJSON_ArrayForEach (pod, pods) {
-        if (!kube_object_name(pod) || !kube_object_uid(pod))
-            continue;
-        cJSON *seen = json_new_object();
-        json_add_str(seen, "uid", kube_object_uid(pod));
-        json_add_int64(seen, "restarts", restarts_of(pod));
-        json_set_item(adoption->seen, kube_object_name(pod), seen);
-    }
-}
-
-char *adoption_compare(const struct adoption *adoption, const cJSON *pods)
-{
-    int same = 0;
-    const cJSON *pod = NULL;
-    struct buf others = BUF_INIT(1 << 16);
-    cJSON_ArrayForEach (pod, pods) {
-        const char *name = kube_object_name(pod);
-        const cJSON *seen = name ? json_get(adoption->seen, name) : NULL;
-        if (seen && !str_equal(json_str(seen, "uid"), kube_object_uid(pod)))
-            buf_addf(&others, "; %s was made anew meanwhile", name);
-        else if (seen && restarts_of(pod) != json_int64_or(seen, "restarts", 0))
-            buf_addf(&others, "; a container of %s restarted meanwhile", name);
-        else
-            same++;
-    }
-    char *text = adoption->seen && others.length == 0
-                     ? xasprintf("the same %d pods, none restarted", same)
-                     : xasprintf("%d pods%s", cJSON_GetArraySize(pods), buf_text(&others));
-    buf_done(&others);
-    return text;
+    adoption->seen = verify_picture(pods);
 }
 
 void adoption_show(const struct adoption *adoption, struct plan_row *rows, size_t count)
@@ -212,55 +177,20 @@ int adoption_send(struct adoption *adoption, struct step_request *request, bool 
 int adoption_release(struct adoption *adoption, const struct sight *sight, const char *kind, const char *uid,
                      bool *ret_any, struct error **err)
 {
-    const cJSON *pod = NULL;
-    cJSON_ArrayForEach (pod, sight->pods) {
-        const cJSON *owner = NULL;
-        const cJSON *found = NULL;
-        cJSON_ArrayForEach (owner, json_path(pod, "metadata", "ownerReferences", NULL))
-            if (str_equal(json_str(owner, "kind"), kind) &&
-                (uid ? str_equal(json_str(owner, "uid"), uid)
-                     : str_equal(json_str(owner, "name"), adoption->wanted->name)))
-                found = owner;
-        if (!found || kube_object_is_deleting(pod))
-            continue;
-        struct step_request *request =
-            adoption_step(adoption, STEP_RELEASE, KUBE_POD, kube_object_name(pod), pod, "release",
-                          xasprintf("%s still named the %s that is gone: it names it no more",
-                                    kube_object_name(pod), kind));
-        request->body = json_new_object();
-        cJSON *gone = json_new_object();
-        json_add_str(gone, "$patch", "delete");
-        json_add_str(gone, "uid", json_str(found, "uid"));
-        json_append_item(json_add_array(json_add_object(request->body, "metadata"), "ownerReferences"), gone);
-        bool again = false;
-        *ret_any = true;
-        int r = adoption_send(adoption, request, &again, err);
-        if (r < 0 || again)
-            return r;
-    }
-    return 0;
+    const char *gone = NULL;
+    const cJSON *pod = verify_find_dead_owner(sight->pods, kind, adoption->wanted->name, uid, &gone);
+    *ret_any = pod != NULL;
+    if (!pod)
+        return 0;
+    struct step_request *request = adoption_step(
+        adoption, STEP_RELEASE, KUBE_POD, kube_object_name(pod), pod, "release",
+        xasprintf("%s still named the %s that is gone: it names it no more", kube_object_name(pod), kind));
+    request->body = verify_release_patch(gone);
+    bool again = false;
+    return adoption_send(adoption, request, &again, err);
 }
 
 /* --- dry runs ------------------------------------------------------------------------------------------- */
-
-bool adoption_has_finalizer(const cJSON *object, const char *name)
-{
-    const cJSON *finalizer = NULL;
-    cJSON_ArrayForEach (finalizer, json_path(object, "metadata", "finalizers", NULL))
-        if (cJSON_IsString(finalizer) && str_equal(finalizer->valuestring, name))
-            return true;
-    return false;
-}
-
-char *adoption_finalizers(const cJSON *object)
-{
-    struct buf text = BUF_INIT(1 << 16);
-    const cJSON *finalizer = NULL;
-    cJSON_ArrayForEach (finalizer, json_path(object, "metadata", "finalizers", NULL))
-        if (cJSON_IsString(finalizer))
-            buf_addf(&text, "%s%s", text.length > 0 ? ", " : "", finalizer->valuestring);
-    return buf_take(&text);
-}
 
 int adoption_try_create(struct adoption *adoption, enum kube_resource resource, const cJSON *object,
                         cJSON **ret, struct error **err)
@@ -302,7 +232,8 @@ int adoption_try_delete(struct adoption *adoption, enum kube_resource resource, 
     if (r < 0)
         return error_wrap(err, r, "a dry run of deleting %s %s with its pods left behind", kind,
                           adoption->wanted->name);
-    if (adoption_has_finalizer(*ret, "orphan") && str_equal(kube_object_uid(*ret), kube_object_uid(object)))
+    if (kube_object_has_finalizer(*ret, "orphan") &&
+        str_equal(kube_object_uid(*ret), kube_object_uid(object)))
         return 0;
     json_delete(STEAL(*ret));
     return error_set(

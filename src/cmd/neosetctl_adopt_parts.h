@@ -9,6 +9,9 @@
 #include "control/preconditions.h"
 #include "kube/object.h"
 #include "neoset/migration.h"
+#include "volume/keep.h"
+#include "volume/quiet.h"
+#include "volume/verify.h"
 
 /* One run of the command. */
 struct adoption {
@@ -46,10 +49,12 @@ void adoption_say(const struct adoption *adoption, const char *format, ...)
 /* Notes what is waited for, said once; takes phrase over. */
 enum turn_end adoption_wait(struct adoption *adoption, char *phrase);
 int64_t adoption_server_us(const struct adoption *adoption);
+/* What owner and its pods are waited for before it may go, all on revision (NULL: any); the caller's. NULL:
+ * nothing. */
+char *adoption_not_quiet(const struct adoption *adoption, const cJSON *owner, const struct sight *sight,
+                         const char *revision);
 /* Pods as they are now, to be compared with at the end. */
 void adoption_remember(struct adoption *adoption, const cJSON *pods);
-/* "the same 3 pods, none restarted", or what differs; the caller's. */
-char *adoption_compare(const struct adoption *adoption, const cJSON *pods);
 
 /* A request of this operation; object NULL: a create. reason is taken over. */
 struct step_request *adoption_step(const struct adoption *adoption, enum step_kind kind,
@@ -66,9 +71,6 @@ int adoption_try_create(struct adoption *adoption, enum kube_resource resource, 
 /* The orphan delete of object: its answer is object with the finalizer. -ERROR_CONFLICT: it moved. */
 int adoption_try_delete(struct adoption *adoption, enum kube_resource resource, const cJSON *object,
                         cJSON **ret, struct error **err);
-bool adoption_has_finalizer(const cJSON *object, const char *name);
-/* "a/b, c/d"; the caller's. */
-char *adoption_finalizers(const cJSON *object);
 /* Owner references of pods to what is gone are taken off: whoever has them dies with the next look of the
  * collector. kind: of the owner; uid NULL: any of this name. *ret_any: one was. */
 int adoption_release(struct adoption *adoption, const struct sight *sight, const char *kind, const char *uid,

@@ -3,6 +3,7 @@
 
 #include "kube/object.h"
 #include "neoset/migration.h"
+#include "volume/keep.h"
 
 /* One namespace, or all. */
 struct half_done {
@@ -25,7 +26,7 @@ static bool is_kept(const struct half_done *all, const char *namespace, const ch
     const cJSON *kept = NULL;
     cJSON_ArrayForEach (kept, all->kept)
         if (str_equal(kube_object_namespace(kept), namespace) &&
-            str_equal(kube_object_annotation(kept, MIGRATION_ADOPTED_BY), name))
+            str_equal(kube_object_annotation(kept, KEEP_ADOPTED_BY), name))
             return true;
     return false;
 }
@@ -38,8 +39,7 @@ static int read_all(struct ctl_server *server, struct half_done *ret, struct err
     if (r == 0)
         r = ctl_list(server, KUBE_STATEFULSET, namespace, NULL, "StatefulSets", &ret->sets, err);
     if (r == 0)
-        r = ctl_list(server, KUBE_REVISION, namespace, MIGRATION_KEPT_LABEL, "ControllerRevisions",
-                     &ret->kept, err);
+        r = ctl_list(server, KUBE_REVISION, namespace, KEEP_LABEL, "ControllerRevisions", &ret->kept, err);
     return r;
 }
 
@@ -78,9 +78,9 @@ static void add_kept(struct sheet *sheet, const struct half_done *all)
 {
     const cJSON *kept = NULL;
     cJSON_ArrayForEach (kept, all->kept) {
-        const char *name = kube_object_annotation(kept, MIGRATION_ADOPTED_BY);
+        const char *name = kube_object_annotation(kept, KEEP_ADOPTED_BY);
         const char *namespace = kube_object_namespace(kept);
-        if (!name || !migration_manifest(kept) || find(all->neosets, namespace, name))
+        if (!name || !keep_manifest(kept) || find(all->neosets, namespace, name))
             continue;
         row(sheet, kept, name,
             find(all->sets, namespace, name) ? "the StatefulSet is there again, its manifest is still kept"

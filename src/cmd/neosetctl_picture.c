@@ -3,8 +3,8 @@
 
 #include "kube/object.h"
 #include "neoset/fact.h"
-#include "neoset/migration.h"
 #include "neoset/template.h"
+#include "volume/keep.h"
 
 void ctl_picture_done(struct ctl_picture *picture)
 {
@@ -48,8 +48,8 @@ static bool is_kept(const cJSON *revisions, const char *name)
 {
     const cJSON *revision = NULL;
     cJSON_ArrayForEach (revision, revisions)
-        if (kube_object_label(revision, MIGRATION_KEPT_LABEL) &&
-            str_equal(kube_object_annotation(revision, MIGRATION_ADOPTED_BY), name))
+        if (kube_object_label(revision, KEEP_LABEL) &&
+            str_equal(kube_object_annotation(revision, KEEP_ADOPTED_BY), name))
             return true;
     return false;
 }

@@ -3,7 +3,7 @@
 #include "base/time_text.h"
 #include "kube/discovery.h"
 #include "kube/object.h"
-#include "neoset/migration.h"
+#include "volume/keep.h"
 
 enum { PAGES_MAX = 10000, NAMES_SHOWN_MAX = 20 };
 
@@ -211,11 +211,10 @@ static char *names_of(const cJSON *items, bool has_namespaces)
 static bool is_on_its_way_back(struct ctl_server *server, const char *name)
 {
     CLEANUP_JSON cJSON *kept = NULL;
-    (void)ctl_list(server, KUBE_REVISION, server->namespace, MIGRATION_KEPT_LABEL, "ControllerRevisions",
-                   &kept, NULL);
+    (void)ctl_list(server, KUBE_REVISION, server->namespace, KEEP_LABEL, "ControllerRevisions", &kept, NULL);
     const cJSON *revision = NULL;
     cJSON_ArrayForEach (revision, kept)
-        if (str_equal(kube_object_annotation(revision, MIGRATION_ADOPTED_BY), name))
+        if (str_equal(kube_object_annotation(revision, KEEP_ADOPTED_BY), name))
             return true;
     return false;
 }

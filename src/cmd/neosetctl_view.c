@@ -3,8 +3,8 @@
 #include "base/time_text.h"
 #include "kube/object.h"
 #include "neoset/fact.h"
-#include "neoset/migration.h"
 #include "neoset/selector.h"
+#include "volume/keep.h"
 
 #include <inttypes.h>
 
@@ -503,8 +503,7 @@ void revision_views_make(const struct set_view *set, const cJSON *objects, const
     const cJSON *object = NULL;
     cJSON_ArrayForEach (object, objects) {
         /* The manifest of a StatefulSet that was adopted is kept as one, too. */
-        if (!set->uid || !kube_object_is_owned_by(object, set->uid) ||
-            kube_object_label(object, MIGRATION_KEPT_LABEL))
+        if (!set->uid || !kube_object_is_owned_by(object, set->uid) || kube_object_label(object, KEEP_LABEL))
             continue;
         struct revision_view *revision = &ret->items[ret->count++];
         *revision = (struct revision_view){

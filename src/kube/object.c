@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kube/object.h"
 
+#include "base/buf.h"
 #include "base/hex.h"
 #include "base/time_text.h"
 #include "base/utf8.h"
 
 #include <ctype.h>
+
+enum { RAW_MAX = 64 << 20, FINALIZERS_MAX = 1 << 16 };
 
 /* The code of a \uXXXX escape, or -1. */
 static int escaped_code(const char *at, size_t left)
@@ -198,6 +201,49 @@ char *kube_object_ref_text(enum kube_resource resource, const char *namespace, c
     const char *kind = kube_resource_info(resource)->kind;
     return namespace && *namespace ? xasprintf("%s/%s/%s", kind, namespace, name)
                                    : xasprintf("%s/%s", kind, name);
+}
+
+bool kube_object_has_finalizer(const cJSON *object, const char *name)
+{
+    const cJSON *finalizer = NULL;
+    cJSON_ArrayForEach (finalizer, json_path(object, "metadata", "finalizers", NULL))
+        if (cJSON_IsString(finalizer) && str_equal(finalizer->valuestring, name))
+            return true;
+    return false;
+}
+
+char *kube_object_finalizers_text(const cJSON *object)
+{
+    struct buf text = BUF_INIT(FINALIZERS_MAX);
+    const cJSON *finalizer = NULL;
+    cJSON_ArrayForEach (finalizer, json_path(object, "metadata", "finalizers", NULL))
+        if (cJSON_IsString(finalizer))
+            buf_addf(&text, "%s%s", text.length > 0 ? ", " : "", finalizer->valuestring);
+    return buf_take(&text);
+}
+
+cJSON *kube_object_raw(const cJSON *tree)
+{
+    static const struct {
+        const char *plain, *escaped;
+    } spellings[] = {
+        {"<", "\\u003c"},
+        {">", "\\u003e"},
+        {"&", "\\u0026"},
+        {"\xe2\x80\xa8", "\\u2028"},
+        {"\xe2\x80\xa9", "\\u2029"},
+    };
+    CLEANUP_FREE char *text = json_print_sorted(tree);
+    CLEANUP_BUF struct buf spelt = BUF_INIT(RAW_MAX);
+    for (const char *at = text; *at;) {
+        size_t i = 0;
+        while (i < ARRAY_SIZE(spellings) && !str_starts_with(at, spellings[i].plain))
+            i++;
+        bool special = i < ARRAY_SIZE(spellings);
+        ENSURE((special ? buf_add_text(&spelt, spellings[i].escaped) : buf_add_char(&spelt, *at)) == 0);
+        at += special ? strlen(spellings[i].plain) : 1;
+    }
+    return json_new_raw(buf_text(&spelt));
 }
 
 /* --- of damaged text ---------------------------------------------------------------------------------------

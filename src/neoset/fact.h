@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "control/step.h"
+#include "kube/object.h"
 #include "neoset/intern.h"
 #include "neoset/state.h"
 
@@ -21,7 +22,7 @@
  * it once it is gone. */
 #define NEOSET_ADOPTS_ANNOTATION "apps.neo.io/adopts"
 #define NEOSET_ADOPTS_GONE ",gone"
-#define NEOSET_REVISION_LABEL "controller-revision-hash"
+#define NEOSET_REVISION_LABEL KUBE_REVISION_LABEL
 #define NEOSET_INDEX_LABEL "apps.kubernetes.io/pod-index"
 #define NEOSET_PREFETCH_LABEL "apps.neo.io/prefetch-for"
 #define NEOSET_POD_NAME_LABEL "statefulset.kubernetes.io/pod-name"

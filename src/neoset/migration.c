@@ -2,18 +2,16 @@
 #include "neoset/migration.h"
 
 #include "base/buf.h"
-#include "base/time_text.h"
 #include "kube/manifest.h"
 #include "kube/object.h"
 #include "neoset/defaults.h"
 #include "neoset/fact.h"
 #include "neoset/revision.h"
+#include "volume/keep.h"
 
 #include <inttypes.h>
 
-enum { TEXT_MAX = 1 << 20, NAME_BYTES_MAX = 52, KEPT_UID_BYTES = 8, COLLISIONS_MAX = 20, REFUSALS_MAX = 200 };
-/* The collector kills pods of which it has not heard yet when their owner goes: measured, up to seconds. */
-#define YOUNGEST_US (5 * US_PER_S)
+enum { TEXT_MAX = 1 << 20, NAME_BYTES_MAX = 52, COLLISIONS_MAX = 20, REFUSALS_MAX = 200 };
 
 /* --- lists ---------------------------------------------------------------------------------------------- */
 
@@ -361,37 +359,18 @@ bool migration_means(const cJSON *revision, const cJSON *set)
 
 /* --- what is kept --------------------------------------------------------------------------------------- */
 
-char *migration_kept_name(const cJSON *statefulset)
-{
-    return xasprintf("%s-kept-%.*s", kube_object_name(statefulset), KEPT_UID_BYTES,
-                     kube_object_uid(statefulset));
-}
-
 cJSON *migration_kept(const cJSON *statefulset, const cJSON *neoset)
 {
-    CLEANUP_FREE char *name = migration_kept_name(statefulset);
-    cJSON *kept = kube_manifest(KUBE_REVISION, kube_object_namespace(statefulset), name);
+    cJSON *kept = keep_object(statefulset);
     cJSON *metadata = json_get(kept, "metadata");
-    json_add_str(json_add_object(metadata, "labels"), MIGRATION_KEPT_LABEL, kube_object_uid(statefulset));
-    json_add_str(json_add_object(metadata, "annotations"), MIGRATION_ADOPTED_BY,
-                 kube_object_name(statefulset));
+    json_add_str(json_add_object(metadata, "annotations"), KEEP_ADOPTED_BY, kube_object_name(statefulset));
     if (neoset) {
         /* No controller's: it only goes with the NeoSet when that is deleted with all it has. */
         cJSON *owner =
             kube_owner_reference(KUBE_NEOSET, kube_object_name(neoset), kube_object_uid(neoset), false);
         json_append_item(json_add_array(metadata, "ownerReferences"), owner);
     }
-    json_add_item(kept, "data", revision_data(statefulset));
-    json_add_int64(kept, "revision", 1);
     return kept;
-}
-
-const cJSON *migration_manifest(const cJSON *kept)
-{
-    const cJSON *data = json_get(kept, "data");
-    bool is_one = str_equal(json_str(data, "kind"), "StatefulSet") && kube_object_name(data) &&
-                  cJSON_IsObject(json_get(data, "spec"));
-    return is_one ? data : NULL;
 }
 
 /* --- the way back --------------------------------------------------------------------------------------- */
@@ -435,51 +414,6 @@ cJSON *migration_return(const cJSON *neoset, const cJSON *manifest)
     return patch->child ? STEAL(patch) : NULL;
 }
 
-static void remove_finalizer(cJSON *metadata, const char *name)
-{
-    cJSON *finalizers = json_get(metadata, "finalizers");
-    cJSON *item = finalizers ? finalizers->child : NULL;
-    while (item) {
-        cJSON *next = item->next;
-        if (cJSON_IsString(item) && str_equal(item->valuestring, name))
-            cJSON_Delete(cJSON_DetachItemViaPointer(finalizers, item));
-        item = next;
-    }
-    if (finalizers && !finalizers->child)
-        json_remove(metadata, "finalizers");
-}
-
-cJSON *migration_statefulset(const cJSON *kept)
-{
-    static const char *const servers[] = {"uid",
-                                          "resourceVersion",
-                                          "generation",
-                                          "creationTimestamp",
-                                          "deletionTimestamp",
-                                          "selfLink",
-                                          "managedFields",
-                                          "deletionGracePeriodSeconds"};
-    const cJSON *manifest = migration_manifest(kept);
-    if (!manifest)
-        return NULL;
-    cJSON *statefulset = json_copy(manifest);
-    cJSON *metadata = json_get(statefulset, "metadata");
-    json_set_str(statefulset, "apiVersion", "apps/v1");
-    json_remove(statefulset, "status");
-    for (size_t i = 0; i < ARRAY_SIZE(servers); i++)
-        json_remove(metadata, servers[i]);
-    json_remove(json_get(metadata, "annotations"), NEOSET_STEP_ANNOTATION);
-    remove_finalizer(metadata, "orphan");
-    const char *text = kube_object_annotation(kept, MIGRATION_RETURN);
-    CLEANUP_JSON cJSON *patch = NULL;
-    if (text && json_parse(text, strlen(text), &patch, NULL) == 0) {
-        const cJSON *member = NULL;
-        cJSON_ArrayForEach (member, patch)
-            json_set_item(json_get(statefulset, "spec"), member->string, json_copy(member));
-    }
-    return statefulset;
-}
-
 void migration_refuse_return(const cJSON *neoset, const cJSON *manifest, struct migration_list *ret)
 {
     char ours[65], theirs[65];
@@ -515,54 +449,4 @@ bool migration_is_left_over(const cJSON *revision, const char *name)
             return true;
     }
     return false;
-}
-
-/* --- quiet ---------------------------------------------------------------------------------------------- */
-
-/* A phrase, or NULL. */
-static char *not_quiet_pod(const cJSON *pod, const char *revision, int64_t now_us)
-{
-    const char *name = kube_object_name(pod);
-    if (kube_object_is_deleting(pod))
-        return xasprintf("%s is terminating", name);
-    const char *carries = kube_object_label(pod, NEOSET_REVISION_LABEL);
-    if (revision && !str_equal(carries, revision))
-        return xasprintf("%s runs %s, not %s: let the rollout end first", name,
-                         carries ? carries : "no revision", revision);
-    if (!kube_object_condition_is_true(pod, "Ready"))
-        return xasprintf("%s is not ready", name);
-    int64_t created_us = kube_object_created_us(pod);
-    if (created_us < 0 || now_us - created_us < YOUNGEST_US)
-        return xasprintf("%s is younger than five seconds", name);
-    return NULL;
-}
-
-char *migration_not_quiet(const cJSON *set, const cJSON *pods, const char *revision, int64_t now_us)
-{
-    const char *uid = kube_object_uid(set);
-    const char *kind = json_str(set, "kind");
-    int64_t generation = kube_object_generation(set);
-    if (json_int64_or(json_get(set, "status"), "observedGeneration", 0) < generation)
-        return xasprintf("its controller has not seen the newest %s yet", kind ? kind : "set");
-    int64_t wanted = json_int64_or(json_get(set, "spec"), "replicas", 1);
-    int64_t there = 0;
-    const cJSON *pod = NULL;
-    cJSON_ArrayForEach (pod, pods) {
-        if (!kube_object_name(pod) || !kube_object_is_controlled_by(pod, uid))
-            continue;
-        there++;
-        char *phrase = not_quiet_pod(pod, revision, now_us);
-        if (phrase)
-            return phrase;
-    }
-    return there == wanted ? NULL : xasprintf("%" PRId64 " of %" PRId64 " pods are there", there, wanted);
-}
-
-int migration_count_owned(const cJSON *pods, const char *uid)
-{
-    int count = 0;
-    const cJSON *pod = NULL;
-    cJSON_ArrayForEach (pod, pods)
-        count += kube_object_is_owned_by(pod, uid);
-    return count;
 }

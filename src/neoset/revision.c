@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "neoset/revision.h"
 
-#include "base/buf.h"
 #include "base/sha256.h"
 #include "kube/manifest.h"
+#include "kube/object.h"
 #include "neoset/body.h"
-
-enum { TEXT_MAX = 64 << 20 };
 
 char *revision_name(const char *set_name, const char *template_digest, int collision_count)
 {
@@ -19,30 +17,6 @@ char *revision_name(const char *set_name, const char *template_digest, int colli
     for (size_t i = 0; i < REVISION_HASH_LENGTH; i++)
         hash[i] = letters[digest[i] % (sizeof(letters) - 1)];
     return xasprintf("%.*s-%s", REVISION_NAME_MAX - REVISION_HASH_LENGTH - 1, set_name, hash);
-}
-
-cJSON *revision_data(const cJSON *tree)
-{
-    static const struct {
-        const char *plain, *escaped;
-    } spellings[] = {
-        {"<", "\\u003c"},
-        {">", "\\u003e"},
-        {"&", "\\u0026"},
-        {"\xe2\x80\xa8", "\\u2028"},
-        {"\xe2\x80\xa9", "\\u2029"},
-    };
-    CLEANUP_FREE char *text = json_print_sorted(tree);
-    CLEANUP_BUF struct buf spelt = BUF_INIT(TEXT_MAX);
-    for (const char *at = text; *at;) {
-        size_t i = 0;
-        while (i < ARRAY_SIZE(spellings) && !str_starts_with(at, spellings[i].plain))
-            i++;
-        bool special = i < ARRAY_SIZE(spellings);
-        ENSURE((special ? buf_add_text(&spelt, spellings[i].escaped) : buf_add_char(&spelt, *at)) == 0);
-        at += special ? strlen(spellings[i].plain) : 1;
-    }
-    return json_new_raw(buf_text(&spelt));
 }
 
 cJSON *revision_object(const struct neoset_fact *set, const char *name, int64_t number)
@@ -64,7 +38,7 @@ cJSON *revision_object_of(const struct neoset_fact *set, const char *template_te
     json_set_str(template, "$patch", "replace");
     CLEANUP_JSON cJSON *data = json_new_object();
     json_add_item(json_add_object(data, "spec"), "template", STEAL(template));
-    json_add_item(object, "data", revision_data(data));
+    json_add_item(object, "data", kube_object_raw(data));
     json_add_int64(object, "revision", number);
     return object;
 }

@@ -19,12 +19,6 @@ cJSON *revision_object(const struct neoset_fact *set, const char *name, int64_t 
 cJSON *revision_object_of(const struct neoset_fact *set, const char *template_text, const char *name,
                           int64_t number);
 
-/* tree as data of a revision. The API server keeps it as the bytes that were posted and takes them through
- * Go's encoder at every update, which must then find them unchanged (measured on 1.36.3: 422 else, for its
- * number too). So they are posted as that encoder spells them: keys sorted, no blanks, and < > & and two
- * separators escaped. The caller's. */
-cJSON *revision_data(const cJSON *tree);
-
 const struct revision_fact *revision_find(const struct revision_fact *const *revisions, size_t count,
                                           const char *name);
 /* The newest that means the set's template and is not being deleted, or NULL. */

@@ -7,6 +7,8 @@
 #include "base/time_text.h"
 #include "kube/object.h"
 #include "neoset/revision.h"
+#include "volume/keep.h"
+#include "volume/quiet.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -216,7 +218,7 @@ static void the_manifest_is_kept_whole_and_under_no_label_of_the_set(void **stat
     assert_null(kube_object_controller(kept));
     assert_true(kube_object_is_owned_by(kept, "n1"));
     CLEANUP_JSON cJSON *again = keep(set);
-    assert_true(json_equal(migration_manifest(again), set));
+    assert_true(json_equal(keep_manifest(again), set));
 }
 
 static void it_is_created_again_without_what_the_server_gives(void **state)
@@ -227,7 +229,7 @@ static void it_is_created_again_without_what_the_server_gives(void **state)
                                       "'deletionGracePeriodSeconds':0}}");
     merge(set, patch);
     CLEANUP_JSON cJSON *kept = keep(set);
-    CLEANUP_JSON cJSON *made = migration_statefulset(kept);
+    CLEANUP_JSON cJSON *made = keep_recreation(kept);
     CLEANUP_JSON cJSON *wanted = parse(whole);
     static const char *const servers[] = {"uid", "resourceVersion", "generation", "creationTimestamp",
                                           "managedFields"};
@@ -253,7 +255,7 @@ static void replicas_and_grown_claims_go_back_with_it(void **state)
     CLEANUP_JSON cJSON *kept = keep(set);
     CLEANUP_FREE char *text = json_print(patch);
     json_set_str(json_path(kept, "metadata", "annotations", NULL), "apps.neo.io/return", text);
-    CLEANUP_JSON cJSON *made = migration_statefulset(kept);
+    CLEANUP_JSON cJSON *made = keep_recreation(kept);
     assert_int_equal(json_int64_or(json_get(made, "spec"), "replicas", -1), 0);
     const cJSON *claim = json_path(made, "spec", "volumeClaimTemplates", NULL)->child;
     assert_string_equal(json_path_str(claim, "spec", "resources", "requests", "storage", NULL), "2Gi");
@@ -361,8 +363,11 @@ static void pods_are_quiet_when_all_are_there_old_ready_and_of_one_revision(void
         CLEANUP_JSON cJSON *patch = parse(table[i].patch);
         CLEANUP_JSON cJSON *pods = parse(table[i].pods);
         merge(set, patch);
-        CLEANUP_FREE char *phrase =
-            migration_not_quiet(set, pods, json_path_str(set, "status", "updateRevision", NULL), NOW_US);
+        CLEANUP_FREE char *phrase = quiet_phrase(
+            &(struct quiet_wish){.set = set,
+                                 .pods = pods,
+                                 .revision = json_path_str(set, "status", "updateRevision", NULL),
+                                 .now_us = NOW_US});
         if (table[i].phrase ? !phrase || !strstr(phrase, table[i].phrase) : phrase != NULL)
             fail_msg("%zu: %s", i, phrase ? phrase : "quiet");
     }
