@@ -77,6 +77,7 @@ static void step_ended(void *context, const struct step_outcome *outcome)
     session->is_closed = true;
     session->outcome = outcome->kind;
     session->refusal = code_of_refusal(outcome);
+    session->http = outcome->http;
     str_replace(&session->summary, outcome->summary);
     json_delete(session->answer);
     session->answer = outcome->object ? json_copy(outcome->object) : NULL;
@@ -120,6 +121,12 @@ char *ctl_identity(void)
     (void)gethostname(host, sizeof host - 1);
     const struct passwd *user = getpwuid(geteuid());
     return user ? xasprintf("%s@%s", user->pw_name, host) : xasprintf("%u@%s", (unsigned)geteuid(), host);
+}
+
+bool ctl_session_has_journal(void)
+{
+    CLEANUP_FREE char *path = state_path_user(NULL, "neosetctl.db");
+    return path && access(path, F_OK) == 0;
 }
 
 static int open_journal(struct ctl_session *session, struct error **err)
@@ -348,9 +355,31 @@ int ctl_session_settle(struct ctl_session *session, const struct kube_ref *objec
 /* --- what stores nothing
  * ------------------------------------------------------------------------------------ */
 
-struct trial {
+struct question {
     struct env *env;
     bool is_answered;
+    kube_done *answered;
+    void *context;
+};
+
+static void question_answered(void *context, const struct kube_answer *answer)
+{
+    struct question *question = context;
+    question->is_answered = true;
+    question->answered(question->context, answer);
+    env_stop(question->env);
+}
+
+void ctl_session_ask(struct ctl_session *session, const struct exempt_request *request, kube_done *answered,
+                     void *context)
+{
+    struct question question = {.env = session->server->env, .answered = answered, .context = context};
+    exempt_write(session->exempt, request, question_answered, &question);
+    while (!question.is_answered)
+        env_run(question.env);
+}
+
+struct trial {
     cJSON *object;
     int result;
     struct error *err;
@@ -359,22 +388,18 @@ struct trial {
 static void trial_answered(void *context, const struct kube_answer *answer)
 {
     struct trial *trial = context;
-    trial->is_answered = true;
     if (answer->outcome == KUBE_OK && answer->body)
         trial->object = json_copy(answer->body);
     else
         trial->result = error_set(&trial->err, answer->code != ERROR_NONE ? answer->code : ERROR_FAILED, "%s",
                                   *answer->message ? answer->message : answer->summary);
-    env_stop(trial->env);
 }
 
 int ctl_session_dry_run(struct ctl_session *session, const struct exempt_request *request, cJSON **ret,
                         struct error **err)
 {
-    struct trial trial = {.env = session->server->env};
-    exempt_write(session->exempt, request, trial_answered, &trial);
-    while (!trial.is_answered)
-        env_run(trial.env);
+    struct trial trial = {0};
+    ctl_session_ask(session, request, trial_answered, &trial);
     if (trial.result < 0 && err)
         *err = STEAL(trial.err);
     else if (trial.result == 0)

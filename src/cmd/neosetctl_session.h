@@ -24,6 +24,7 @@ struct ctl_session {
     bool was_in_doubt;
     enum journal_kind outcome;
     enum error_code refusal;
+    int http; /* of a refusal */
     char *summary;
     cJSON *answer; /* the newest state of what our step wrote, or NULL */
 };
@@ -33,6 +34,8 @@ struct ctl_session {
  * written; -ERROR_TIMED_OUT. Closed by ctl_session_close in any case. */
 int ctl_session_open(struct ctl_session *ret, struct ctl_server *server, const struct kube_ref *object,
                      int64_t limit_us, struct error **err);
+/* A journal of the user's is there: something was written before, and may be in doubt. */
+bool ctl_session_has_journal(void);
 /* For what stores nothing: without journal and gateway, so that only ctl_session_dry_run works. */
 void ctl_session_open_dry(struct ctl_session *ret, struct ctl_server *server, const struct kube_ref *object,
                           int64_t limit_us);
@@ -54,7 +57,10 @@ int ctl_session_step(struct ctl_session *session, struct step_request *request, 
                      struct error **err);
 /* A step on this object that an earlier command left open is made impossible, or its outcome found. */
 int ctl_session_settle(struct ctl_session *session, const struct kube_ref *object, struct error **err);
-/* Something that stores nothing. *ret: the answered object, the caller's. */
+/* Something that stores nothing: waits for its answer, which answered is given. */
+void ctl_session_ask(struct ctl_session *session, const struct exempt_request *request, kube_done *answered,
+                     void *context);
+/* The same; *ret: the answered object, the caller's. */
 int ctl_session_dry_run(struct ctl_session *session, const struct exempt_request *request, cJSON **ret,
                         struct error **err);
 

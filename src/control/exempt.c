@@ -190,7 +190,10 @@ static char *write_path(const struct exempt *exempt, const struct exempt_request
     kube_path_add_query(&path, "timeout", "10s");
     if (request->kind == EXEMPT_DRY_DELETE)
         return path;
-    kube_path_add_query(&path, "fieldManager", exempt->options.field_manager);
+    kube_path_add_query(&path, "fieldManager",
+                        request->field_manager ? request->field_manager : exempt->options.field_manager);
+    if (request->is_forced)
+        kube_path_add_query(&path, "force", "true");
     if (request->kind == EXEMPT_DRY_RUN)
         kube_path_add_query(&path, "dryRun", "All");
     return path;

@@ -43,10 +43,12 @@ struct exempt_request {
     const char *method;
     enum kube_resource resource;
     const char *namespace;
-    const char *name;         /* NULL for a create */
-    const char *subresource;  /* or NULL */
-    const char *content_type; /* KUBE_JSON, KUBE_MERGE ... */
-    const cJSON *body;        /* borrowed */
+    const char *name;          /* NULL for a create */
+    const char *subresource;   /* or NULL */
+    const char *content_type;  /* KUBE_JSON, KUBE_MERGE ... */
+    const char *field_manager; /* NULL: the options' */
+    bool is_forced;            /* of an apply: fields of other managers are taken over */
+    const cJSON *body;         /* borrowed */
     int64_t timeout_us;
 };
 /* done may be NULL; it is called once unless exempt is freed first. A 2xx whose body is not the object that

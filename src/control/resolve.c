@@ -71,9 +71,8 @@ static bool is_of_our_owner(const struct step_doubt *doubt, const cJSON *object)
 {
     if (!doubt->owner || !str_equal(kube_object_controller_uid(object), doubt->owner))
         return false;
-    const char *wanted = json_path_str(doubt->sent, "metadata", "labels", "controller-revision-hash", NULL);
-    return !wanted ||
-           str_equal(wanted, json_path_str(object, "metadata", "labels", "controller-revision-hash", NULL));
+    const char *wanted = kube_object_label(doubt->sent, KUBE_REVISION_LABEL);
+    return !wanted || str_equal(wanted, kube_object_label(object, KUBE_REVISION_LABEL));
 }
 
 static enum step_verdict resolve_create(const struct step_doubt *doubt, const cJSON *object, bool as_wanted)
@@ -102,6 +101,13 @@ enum step_verdict step_resolve_create_shared(const struct step_doubt *doubt, con
     return resolve_create(doubt, object, as_wanted);
 }
 
+/* A StatefulSet that is made again: one that is there under its name is another's, or the old one on its way
+ * out (409, "object is being deleted"). Either way whoever wanted it looks again. */
+enum step_verdict step_resolve_recreate(const struct step_doubt *doubt, const cJSON *object)
+{
+    return resolve_create(doubt, object, true);
+}
+
 enum step_verdict step_resolve_patch(const struct step_doubt *doubt, const cJSON *object)
 {
     if (is_another(doubt, object))
@@ -109,6 +115,27 @@ enum step_verdict step_resolve_patch(const struct step_doubt *doubt, const cJSON
     if (str_equal(step_key_on(object), doubt->key))
         return STEP_APPLIED;
     return open_or_absent(doubt, object);
+}
+
+static const char *storage_of(const cJSON *claim)
+{
+    return json_path_str(claim, "spec", "resources", "requests", "storage", NULL);
+}
+
+/* A claim that asks for as much already, by somebody else's hand, is as wanted. */
+enum step_verdict step_resolve_grow(const struct step_doubt *doubt, const cJSON *object)
+{
+    enum step_verdict verdict = step_resolve_patch(doubt, object);
+    bool as_wanted = storage_of(doubt->sent) && str_equal(storage_of(doubt->sent), storage_of(object));
+    return verdict == STEP_ABSENT && as_wanted ? STEP_OVERTAKEN : verdict;
+}
+
+/* The last write of a re-creation takes the key of the one before off the set, and leaves none. */
+enum step_verdict step_resolve_managers(const struct step_doubt *doubt, const cJSON *object)
+{
+    if (is_another(doubt, object))
+        return STEP_OVERTAKEN;
+    return step_key_on(object) ? open_or_absent(doubt, object) : STEP_APPLIED;
 }
 
 enum step_verdict step_resolve_gate(const struct step_doubt *doubt, const cJSON *object)
@@ -145,16 +172,6 @@ enum step_verdict step_resolve_delete(const struct step_doubt *doubt, const cJSO
     return open_or_absent(doubt, object);
 }
 
-static bool has_finalizer(const cJSON *object, const char *name)
-{
-    const cJSON *finalizer = NULL;
-    cJSON_ArrayForEach (finalizer, json_path(object, "metadata", "finalizers", NULL)) {
-        if (cJSON_IsString(finalizer) && str_equal(finalizer->valuestring, name))
-            return true;
-    }
-    return false;
-}
-
 /* Terminating without the finalizer: the collector has orphaned what it owned and another finalizer holds it,
  * or somebody's plain delete took the finalizer off and what it owned dies with it. The object does not tell:
  * who sent the step looks at what it owned, and nothing is sent again. */
@@ -163,6 +180,6 @@ enum step_verdict step_resolve_orphan_delete(const struct step_doubt *doubt, con
     if (is_another(doubt, object))
         return STEP_OVERTAKEN;
     if (json_path_str(object, "metadata", "deletionTimestamp", NULL))
-        return has_finalizer(object, "orphan") ? STEP_APPLIED : STEP_OPEN;
+        return kube_object_has_finalizer(object, "orphan") ? STEP_APPLIED : STEP_OPEN;
     return open_or_absent(doubt, object);
 }

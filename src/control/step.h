@@ -17,8 +17,8 @@ typedef void step_stamp(cJSON *body, const char *key);
  * annotation: metadata.annotations["apps.neo.io/step"].
  * in_place: that, and member "step" of the JSON text in the annotation "apps.neo.io/in-place-state".
  * gate: the message of the condition "apps.neo.io/in-place-ready": member "step" when it is a JSON object,
- * else " (step KEY)" at its end. none: the step is known by its value (advance) or by what it makes
- * impossible (delete). */
+ * else " (step KEY)" at its end. none: the step is known by its value (advance, restore-managers) or by what
+ * it makes impossible (delete). */
 step_stamp step_stamp_annotation, step_stamp_in_place, step_stamp_gate, step_stamp_none;
 
 #define STEP_ANNOTATION "apps.neo.io/step"
@@ -38,8 +38,9 @@ enum step_verdict {
 typedef enum step_verdict step_resolve(const struct step_doubt *doubt, const cJSON *object);
 
 /* The resolvers, in resolve.c: one a row of the table in journal.md. */
-step_resolve step_resolve_create, step_resolve_create_shared, step_resolve_patch, step_resolve_gate,
-    step_resolve_advance, step_resolve_delete, step_resolve_orphan_delete;
+step_resolve step_resolve_create, step_resolve_create_shared, step_resolve_recreate, step_resolve_patch,
+    step_resolve_grow, step_resolve_managers, step_resolve_gate, step_resolve_advance, step_resolve_delete,
+    step_resolve_orphan_delete;
 
 /* X(NAME, text in the journal, method, content type, keep the body, stamp, resolver).
  * A kind without a resolver does not compile. */
@@ -61,12 +62,18 @@ step_resolve step_resolve_create, step_resolve_create_shared, step_resolve_patch
       step_resolve_orphan_delete)                                                                            \
     X(CREATE_NEOSET, "create-neoset", "POST", KUBE_JSON, false, step_stamp_annotation, step_resolve_create)  \
     X(CREATE_STATEFULSET, "create-statefulset", "POST", KUBE_JSON, false, step_stamp_annotation,             \
-      step_resolve_create)                                                                                   \
+      step_resolve_recreate)                                                                                 \
+    X(GROW_CLAIM, "grow-claim", "PATCH", KUBE_MERGE, true, step_stamp_annotation, step_resolve_grow)         \
+    X(RESTORE_TEMPLATE, "restore-template", "PATCH", KUBE_STRATEGIC, false, step_stamp_annotation,           \
+      step_resolve_patch)                                                                                    \
+    X(RESTORE_MANAGERS, "restore-managers", "PATCH", KUBE_MERGE, true, step_stamp_none,                      \
+      step_resolve_managers)                                                                                 \
     X(BLOCK, "block", "PATCH", KUBE_MERGE, true, step_stamp_annotation, step_resolve_patch)
 
 #define KUBE_JSON "application/json"
 #define KUBE_MERGE "application/merge-patch+json"
 #define KUBE_STRATEGIC "application/strategic-merge-patch+json"
+#define KUBE_APPLY "application/apply-patch+yaml"
 
 enum step_kind {
 #define X(name, text, method, content_type, keep, stamp, resolve) STEP_##name,

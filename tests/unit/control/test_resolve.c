@@ -27,6 +27,8 @@ static cJSON *parse(const char *text)
 #define STEP(key) ",\"annotations\":{\"apps.neo.io/step\":\"" key "\"}"
 #define OWNED(uid) ",\"ownerReferences\":[{\"kind\":\"NeoSet\",\"uid\":\"" uid "\",\"controller\":true}]"
 #define REVISION(name) ",\"labels\":{\"controller-revision-hash\":\"" name "\"}"
+#define SPEC(size) "\"spec\":{\"resources\":{\"requests\":{\"storage\":\"" size "\"}}}"
+#define STORAGE(size) "{" SPEC(size) "}"
 #define GATE(message)                                                                                        \
     "\"status\":{\"conditions\":[{\"type\":\"Ready\",\"message\":\"" KEY                                     \
     "\"},{\"type\":\"apps.neo.io/in-place-ready\","                                                          \
@@ -149,8 +151,28 @@ static const struct row {
     /* create: of a StatefulSet, of a NeoSet */
     {"create of a set: our key", STEP_CREATE_NEOSET, false, NULL, NULL, "{" META("u9", "1", STEP(KEY)) "}",
      STEP_APPLIED},
-    {"create of a set: somebody else's", STEP_CREATE_STATEFULSET, false, NULL, "{}",
-     "{" META("u9", "1", "") "}", STEP_REJECTED},
+    {"create of a set: somebody else's", STEP_CREATE_NEOSET, false, NULL, "{}", "{" META("u9", "1", "") "}",
+     STEP_REJECTED},
+    {"create of a set again: somebody else did", STEP_CREATE_STATEFULSET, false, NULL, NULL,
+     "{" META("u9", "1", "") "}", STEP_OVERTAKEN},
+    {"create of a set: it is still going", STEP_CREATE_STATEFULSET, false, NULL, NULL,
+     "{" META("u9", "1", ",\"deletionTimestamp\":\"x\"") "}", STEP_OVERTAKEN},
+    {"grow: our key", STEP_GROW_CLAIM, false, NULL, NULL, "{" META("u1", "11", STEP(KEY)) "}", STEP_APPLIED},
+    {"grow: the version that was sent", STEP_GROW_CLAIM, false, NULL, STORAGE("2Gi"),
+     "{" META("u1", "10", "") "," SPEC("1Gi") "}", STEP_OPEN},
+    {"grow: it moved", STEP_GROW_CLAIM, false, NULL, STORAGE("2Gi"),
+     "{" META("u1", "11", "") "," SPEC("1Gi") "}", STEP_ABSENT},
+    {"grow: somebody else did it", STEP_GROW_CLAIM, false, NULL, STORAGE("2Gi"),
+     "{" META("u1", "11", "") "," SPEC("2Gi") "}", STEP_OVERTAKEN},
+    {"grow: gone", STEP_GROW_CLAIM, false, NULL, STORAGE("2Gi"), NULL, STEP_OVERTAKEN},
+    {"managers: the key before is still there", STEP_RESTORE_MANAGERS, false, NULL, NULL,
+     "{" META("u1", "10", STEP("0123456789abcdef-6")) "}", STEP_OPEN},
+    {"managers: it moved, and the key is still there", STEP_RESTORE_MANAGERS, false, NULL, NULL,
+     "{" META("u1", "11", STEP("0123456789abcdef-6")) "}", STEP_ABSENT},
+    {"managers: no key any more", STEP_RESTORE_MANAGERS, false, NULL, NULL, "{" META("u1", "11", "") "}",
+     STEP_APPLIED},
+    {"managers: another set", STEP_RESTORE_MANAGERS, false, NULL, NULL, "{" META("u2", "9", "") "}",
+     STEP_OVERTAKEN},
     {"create of a set: 404", STEP_CREATE_STATEFULSET, false, NULL, NULL, NULL, STEP_OPEN},
 };
 
@@ -185,8 +207,9 @@ static void every_kind_has_a_name_of_its_own(void **state)
         assert_int_equal(step_kind_of_text(info->text), kind);
         assert_non_null(info->resolve);
         assert_non_null(info->stamp);
-        /* Creates hold pod templates, which carry passwords: digest only. */
-        assert_int_equal(info->keep_body, strcmp(info->method, "POST") != 0);
+        /* What holds a pod template may carry passwords: digest only. */
+        bool holds_template = strcmp(info->method, "POST") == 0 || kind == STEP_RESTORE_TEMPLATE;
+        assert_int_equal(info->keep_body, !holds_template);
     }
     assert_int_equal(step_kind_of_text("no such kind"), -1);
     assert_int_equal(step_kind_of_text(NULL), -1);
