@@ -408,6 +408,15 @@ static void end(struct survey *survey)
     free_names(survey->pods);
 }
 
+bool volume_is_claim_of(const cJSON *claim, const cJSON *set)
+{
+    const char *name = kube_object_name(claim);
+    const char *set_name = kube_object_name(set);
+    const char *ordinal = name && set_name ? ordinal_of(name) : NULL;
+    size_t length = ordinal ? template_length(name, ordinal, set_name) : 0;
+    return length > 0 && has_template(set, name, length);
+}
+
 void volume_survey_claims(const struct volume_input *input, const struct claim_target *targets, size_t count,
                           struct claim_survey *ret)
 {

@@ -87,6 +87,9 @@ void volume_decide(const struct volume_input *input, struct volume_decision *ret
 void volume_decision_done(struct volume_decision *decision);
 #define CLEANUP_VOLUME_DECISION __attribute__((cleanup(volume_decision_done)))
 
+/* The claim's name is one that the set gives to a claim of one of its templates. */
+bool volume_is_claim_of(const cJSON *claim, const cJSON *set);
+
 const char *volume_outcome_word(enum volume_outcome outcome);
 const char *volume_outcome_reason(enum volume_outcome outcome);
 /* Refused for good: it stays so until a person changes the manifest or the cluster (exit code 2). */

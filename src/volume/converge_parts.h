@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The parts of converge as they know each other: converge.c is the machine, converge_before.c what comes
+ * before the set goes, converge_after.c what comes then. Only these include this. */
+#pragma once
+
+#include "kube/object.h"
+#include "volume/converge.h"
+#include "volume/decide.h"
+#include "volume/grow.h"
+#include "volume/keep.h"
+#include "volume/recreate.h"
+
+#include <inttypes.h>
+
+/* Each bounds something that could go round for ever. */
+enum { CONFLICTS_MAX = 10, RESTARTS_MAX = 3, UNREADABLE_MAX = 2, LATER_MAX = 5, TRIAL_NAMES_MAX = 10 };
+
+struct converge {
+    struct converge_options options;
+    char *namespace, *name, *field_manager;
+    cJSON *desired; /* NULL: what was begun is finished */
+    const struct converge_look *look;
+    const cJSON *kept;   /* of the look: the set's manifest, or NULL */
+    const cJSON *object; /* of the look: what the step of this stage is about */
+    enum converge_stage stage;
+    int64_t wait_us; /* LOOK */
+
+    struct volume_decision decision;
+    bool is_decided;
+
+    /* The proof. */
+    char *proven_uid;   /* of the set that the dry runs of this run were well for */
+    bool is_last_proof; /* the one right before the delete */
+    cJSON *manifest;    /* of the newest proof: the set as it will be made again, with the declared sizes */
+    char *proof_uid, *proof_version;
+    int trial_names, unreadable, later;
+    int64_t ahead_us; /* the server's clock against ours */
+
+    /* The claims. */
+    size_t claim;      /* the one that is probed or grown, among the decision's */
+    int probe_step;    /* 0: the size; 1: the same size; 2: one byte more */
+    int probe_same;    /* the HTTP status of 1 */
+    char *probe_words; /* of the refusal of 0 */
+    cJSON *probed;     /* claim: the size that it may have */
+    char *first_claim; /* the first of its class to grow: what its controller makes of it is awaited */
+    char *first_class;
+    int64_t first_boot_us;
+    cJSON *answered;       /* classes whose controller has answered */
+    cJSON *refused_claims; /* that were made meanwhile, and may not grow */
+    int grown;
+
+    /* The delete, and what comes then. */
+    cJSON *picture; /* the pods before */
+    int conflicts, restarts;
+    bool went;                                    /* it was deleted in this run */
+    bool was_made;                                /* and made again */
+    const char *owner_uid;                        /* RELEASE; of the look */
+    char *made_of, *sizes;                        /* "data=1Gi" and "data=2Gi", for the journal */
+    int64_t file_system_boot_us, unready_boot_us; /* since when it is waited for; 0: not */
+
+    bool has_written;
+    char *account; /* of the plan, in one line */
+    char *told;    /* what should be said at the end besides */
+    char *why;     /* it ends with this and code when the kept manifest is dropped */
+    enum error_code code;
+    char *phrase;
+    cJSON *body; /* of the question under way */
+    char *ask_name;
+};
+
+/* converge.c */
+void converge_go(struct converge *converge, enum converge_stage stage);
+/* Reads the cluster again after wait_us; takes phrase over. */
+void converge_wait(struct converge *converge, int64_t wait_us, char *phrase);
+/* Takes phrase over. */
+void converge_end(struct converge *converge, enum error_code code, char *phrase);
+/* The same, once a manifest that is kept of the set that is still there has been dropped. */
+void converge_end_after_drop(struct converge *converge, enum error_code code, char *why);
+/* To be said at the end. */
+void converge_note(struct converge *converge, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void converge_ask_later(struct converge *converge, const struct kube_answer *answer);
+const struct volume_decision *converge_decide(struct converge *converge, const cJSON *declared);
+void converge_choose(struct converge *converge);
+/* object NULL: a create; reason is taken over. */
+struct step_request *converge_step(const struct converge *converge, enum step_kind kind,
+                                   enum kube_resource resource, const char *name, const cJSON *object,
+                                   char *reason);
+
+/* converge_before.c */
+void choose_before(struct converge *converge);
+void ask_proof(struct converge *converge, struct exempt_request *ret);
+void take_proof(struct converge *converge, const struct kube_answer *answer, int64_t wall_us);
+void ask_probe(struct converge *converge, struct exempt_request *ret);
+void take_probe(struct converge *converge, const struct kube_answer *answer);
+void claim_grown(struct converge *converge);
+void claim_rejected(struct converge *converge, const struct converge_outcome *outcome);
+struct step_request *step_before(struct converge *converge);
+/* Nothing is left to be done with the set: the file systems are waited for, if they are; then the end. */
+void choose_done(struct converge *converge);
+
+/* converge_after.c */
+void choose_leaving(struct converge *converge);
+void choose_gap(struct converge *converge);
+void choose_after(struct converge *converge);
+struct step_request *step_after(struct converge *converge);

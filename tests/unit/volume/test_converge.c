@@ -1,0 +1,1191 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Converge as a plan: what is shown to it, what it is told, what it wants next. Each rule of the procedure by
+ * itself; no server, no clock. */
+#include "base/time_text.h"
+#include "kube/answer.h"
+#include "kube/object.h"
+#include "volume/converge.h"
+#include "volume/keep.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define NOW_US (1700000000LL * US_PER_S)
+#define OLD "2023-11-14T22:10:00Z"
+#define YOUNG "2023-11-14T22:13:18Z" /* two seconds before */
+
+/* text with ' for ". */
+static cJSON *parse(const char *text)
+{
+    CLEANUP_FREE char *copy = xstrdup(text);
+    for (char *at = copy; *at; at++)
+        *at = *at == '\'' ? '"' : *at;
+    cJSON *tree = NULL;
+    if (json_parse(copy, strlen(copy), &tree, NULL) < 0)
+        fail_msg("not JSON: %s", copy);
+    return tree;
+}
+
+/* RFC 7386, on text with ' for ". */
+static void merge(cJSON *target, const cJSON *patch)
+{
+    const cJSON *member = NULL;
+    cJSON_ArrayForEach (member, patch) {
+        if (cJSON_IsNull(member))
+            json_remove(target, member->string);
+        else if (cJSON_IsObject(member))
+            merge(json_ensure_object(target, member->string), member);
+        else
+            json_set_item(target, member->string, json_copy(member));
+    }
+}
+
+/* --- the scene ------------------------------------------------------------------------------------------ */
+
+struct scene {
+    cJSON *set, *desired, *revisions, *pods, *claims, *sets, *classes, *gone_owners;
+    struct converge *converge;
+    struct converge_look look;
+    struct converge_turn turn;
+    int64_t boot_us;
+};
+
+static const char set_text[] =
+    "{'apiVersion':'apps/"
+    "v1','kind':'StatefulSet','metadata':{'name':'db','namespace':'prod','uid':'u1-abcdefgh',"
+    "'resourceVersion':'7','generation':3,'managedFields':[{'manager':'me','operation':'Apply'}]},'spec':{"
+    "'replicas':2,'selector':{'matchLabels':{'app':'db'}},'serviceName':'db','template':{'metadata':{'labels'"
+    ":"
+    "{'app':'db'}},'spec':{'containers':[{'name':'db','image':'mysql:8.1'}]}},'volumeClaimTemplates':[{'"
+    "metadata':"
+    "{'name':'data'},'spec':{'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'1Gi'}},"
+    "'storageClassName':'std','volumeMode':'Filesystem'}}],'updateStrategy':{'type':'RollingUpdate',"
+    "'rollingUpdate':{'partition':0}}},'status':{'observedGeneration':3,'currentRevision':'db-1',"
+    "'updateRevision':'db-1'}}";
+
+static void add_pod(struct scene *scene, const char *name, const char *patch)
+{
+    CLEANUP_FREE char *text =
+        xasprintf("{'metadata':{'name':'%s','namespace':'prod','uid':'p-%s','resourceVersion':'3','"
+                  "creationTimestamp':'" OLD "','labels':{'app':'db','controller-revision-hash':'db-1'},'"
+                  "ownerReferences':[{'kind':'StatefulSet','name':"
+                  "'db','uid':'u1-abcdefgh','controller':true}]},'status':{'conditions':[{'type':'Ready','"
+                  "status':'True'}],"
+                  "'containerStatuses':[{'restartCount':0}]}}",
+                  name, name);
+    cJSON *pod = parse(text);
+    CLEANUP_JSON cJSON *change = parse(patch);
+    merge(pod, change);
+    json_append_item(scene->pods, pod);
+}
+
+static void add_claim(struct scene *scene, const char *name, const char *patch)
+{
+    CLEANUP_FREE char *text = xasprintf("{'metadata':{'name':'%s','namespace':'prod','uid':'c-%s','"
+                                        "resourceVersion':'4'},'spec':{'accessModes':["
+                                        "'ReadWriteOnce'],'resources':{'requests':{'storage':'1Gi'}},'"
+                                        "storageClassName':'std','volumeName':'v'},"
+                                        "'status':{'phase':'Bound','capacity':{'storage':'1Gi'}}}",
+                                        name, name);
+    cJSON *claim = parse(text);
+    CLEANUP_JSON cJSON *change = parse(patch);
+    merge(claim, change);
+    json_append_item(scene->claims, claim);
+}
+
+static cJSON *named(cJSON *list, const char *name)
+{
+    cJSON *item = NULL;
+    cJSON_ArrayForEach (item, list)
+        if (str_equal(kube_object_name(item), name))
+            return item;
+    fail_msg("no %s", name);
+    return NULL;
+}
+
+static void change(cJSON *object, const char *patch)
+{
+    CLEANUP_JSON cJSON *tree = parse(patch);
+    merge(object, tree);
+}
+
+static void set_size(cJSON *set, const char *size)
+{
+    cJSON *template = json_path(set, "spec", "volumeClaimTemplates", NULL)->child;
+    json_set_str(json_path(template, "spec", "resources", "requests", NULL), "storage", size);
+}
+
+/* A set with two pods and two claims of 1Gi; 2Gi are declared. */
+static int setup(void **state)
+{
+    struct scene *scene = xcalloc(1, sizeof(*scene));
+    scene->set = parse(set_text);
+    scene->desired =
+        parse("{'apiVersion':'apps/"
+              "v1','kind':'StatefulSet','metadata':{'name':'db','namespace':'prod'},'spec':{'replicas':"
+              "2,'selector':{'matchLabels':{'app':'db'}},'serviceName':'db','template':{'metadata':{'labels':"
+              "{'app':'db'}},"
+              "'spec':{'containers':[{'name':'db','image':'mysql:8.1'}]}},'volumeClaimTemplates':[{'metadata'"
+              ":{'name':"
+              "'data'},'spec':{'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'2Gi'}},"
+              "'storageClassName':'std'}}]}}");
+    scene->revisions =
+        parse("[{'metadata':{'name':'db-1','namespace':'prod','uid':'r1','ownerReferences':[{'uid':"
+              "'u1-abcdefgh','controller':true}]},'data':{'spec':{'template':{'$patch':'replace',"
+              "'metadata':{'labels':{'app':'db'}},'spec':{'containers':[{'name':'db','image':"
+              "'mysql:8.0'}]}}}}}]");
+    scene->pods = json_new_array();
+    scene->claims = json_new_array();
+    scene->sets = parse("[{'metadata':{'name':'db','namespace':'prod'}}]");
+    scene->classes = parse("[{'metadata':{'name':'std'},'allowVolumeExpansion':true}]");
+    scene->boot_us = 1000 * US_PER_S;
+    add_pod(scene, "db-0", "{}");
+    add_pod(scene, "db-1", "{}");
+    add_claim(scene, "data-db-0", "{}");
+    add_claim(scene, "data-db-1", "{}");
+    *state = scene;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct scene *scene = *state;
+    converge_free(scene->converge);
+    cJSON *const trees[] = {scene->set,    scene->desired, scene->revisions, scene->pods,
+                            scene->claims, scene->sets,    scene->classes,   scene->gone_owners};
+    for (size_t i = 0; i < ARRAY_SIZE(trees); i++)
+        json_delete(trees[i]);
+    if (scene->turn.step)
+        step_request_free(scene->turn.step);
+    free(scene);
+    return 0;
+}
+
+static void begin(struct scene *scene, struct converge_options options)
+{
+    options.namespace = "prod";
+    options.name = "db";
+    options.field_manager = "me";
+    scene->converge = converge_make(&options);
+}
+
+static void begin_desired(struct scene *scene)
+{
+    begin(scene, (struct converge_options){.desired = scene->desired});
+}
+
+static void next(struct scene *scene)
+{
+    if (scene->turn.step)
+        step_request_free(scene->turn.step);
+    converge_next(scene->converge, &scene->turn);
+}
+
+static void look(struct scene *scene)
+{
+    scene->look = (struct converge_look){.set = scene->set,
+                                         .revisions = scene->revisions,
+                                         .pods = scene->pods,
+                                         .claims = scene->claims,
+                                         .sets = scene->sets,
+                                         .classes = scene->classes,
+                                         .gone_owners = scene->gone_owners,
+                                         .wall_us = NOW_US,
+                                         .boot_us = scene->boot_us};
+    converge_take_look(scene->converge, &scene->look);
+    next(scene);
+}
+
+static void expect(const struct scene *scene, enum converge_stage stage)
+{
+    if (scene->turn.stage != stage)
+        fail_msg("%s (%s), not %s", converge_stage_text(scene->turn.stage),
+                 scene->turn.phrase ? scene->turn.phrase : "", converge_stage_text(stage));
+}
+
+static void expect_phrase(const struct scene *scene, const char *words)
+{
+    if (!scene->turn.phrase || !strstr(scene->turn.phrase, words))
+        fail_msg("%s: \"%s\", not \"%s\"", converge_stage_text(scene->turn.stage),
+                 scene->turn.phrase ? scene->turn.phrase : "", words);
+}
+
+static void expect_end(const struct scene *scene, enum error_code code, const char *words)
+{
+    expect(scene, CONVERGE_END);
+    expect_phrase(scene, words);
+    assert_int_equal(scene->turn.code, code);
+}
+
+/* The server's answer to what is asked, as text. */
+static void answer(struct scene *scene, int http, const char *body)
+{
+    struct http_answer answered = {.outcome = HTTP_ANSWERED,
+                                   .status = http,
+                                   .body_whole = true,
+                                   .body = body,
+                                   .body_length = strlen(body),
+                                   .retry_after_us = -1};
+    struct kube_decoded decoded;
+    kube_decode(&answered, KUBE_DECODE_WRITE, &decoded);
+    assert_int_equal(scene->turn.next, CONVERGE_NEXT_ASK);
+    converge_take_answer(scene->converge, &decoded.answer, NOW_US);
+    kube_decoded_done(&decoded);
+    next(scene);
+}
+
+/* As a server that agrees answers: with the object. */
+static void agree(struct scene *scene)
+{
+    CLEANUP_JSON cJSON *object =
+        json_copy(scene->turn.stage == CONVERGE_PROVE_APPLY || scene->turn.stage == CONVERGE_PROVE_DELETE
+                      ? scene->set
+                      : scene->turn.ask.body);
+    if (scene->turn.stage == CONVERGE_PROVE_CREATE)
+        change(object, "{'metadata':{'creationTimestamp':'2023-11-14T22:13:20Z'}}");
+    if (scene->turn.stage == CONVERGE_PROVE_DELETE)
+        change(object, "{'metadata':{'finalizers':['orphan']}}");
+    CLEANUP_FREE char *text = json_print(object);
+    answer(scene, 200, text);
+}
+
+static void refuse(struct scene *scene, int http, const char *reason, const char *cause)
+{
+    CLEANUP_FREE char *text = xasprintf(
+        "{\"kind\":\"Status\",\"status\":\"Failure\",\"message\":\"no\",\"reason\":\"%s\",\"details\":{"
+        "\"causes\":[%s]},\"code\":%d}",
+        reason, cause, http);
+    answer(scene, http, text);
+}
+
+static void tell(struct scene *scene, enum journal_kind kind)
+{
+    assert_int_equal(scene->turn.next, CONVERGE_NEXT_STEP);
+    converge_take_outcome(scene->converge, &(struct converge_outcome){
+                                               .kind = kind, .http = 403, .summary = "the server's words"});
+    next(scene);
+}
+
+/* What an applied step does to what will be seen. */
+static void apply(struct scene *scene)
+{
+    const struct step_request *step = scene->turn.step;
+    assert_int_equal(scene->turn.next, CONVERGE_NEXT_STEP);
+    if (step->kind == STEP_GROW_CLAIM) {
+        merge(named(scene->claims, step->name), step->body);
+        change(named(scene->claims, step->name),
+               "{'status':{'allocatedResources':{'storage':'2Gi'},'allocatedResourceStatuses':{'storage':"
+               "'NodeResizePending'}}}");
+    } else if (step->kind == STEP_CREATE_REVISION) {
+        CLEANUP_FREE char *text = json_print(step->body);
+        cJSON *kept = NULL;
+        assert_int_equal(json_parse(text, strlen(text), &kept, NULL), 0);
+        change(kept, "{'metadata':{'uid':'k1','resourceVersion':'9','creationTimestamp':'" OLD "'}}");
+        json_append_item(scene->revisions, kept);
+    } else if (step->kind == STEP_DELETE) {
+        cJSON *gone = named(scene->revisions, step->name);
+        cJSON_Delete(cJSON_DetachItemViaPointer(scene->revisions, gone));
+    }
+    tell(scene, JOURNAL_APPLIED);
+}
+
+static void prove(struct scene *scene)
+{
+    expect(scene, CONVERGE_PROVE_APPLY);
+    agree(scene);
+    expect(scene, CONVERGE_PROVE_CREATE);
+    agree(scene);
+    expect(scene, CONVERGE_PROVE_DELETE);
+    agree(scene);
+}
+
+static void probe_and_grow(struct scene *scene)
+{
+    while (scene->turn.stage == CONVERGE_PROBE)
+        agree(scene);
+    expect(scene, CONVERGE_GROW);
+    assert_string_equal(scene->turn.step->name, "data-db-0");
+    apply(scene);
+    expect(scene, CONVERGE_LOOK);
+    look(scene);
+    expect(scene, CONVERGE_GROW);
+    apply(scene);
+    expect(scene, CONVERGE_LOOK);
+}
+
+/* Until the delete is to be sent. */
+static void reach_delete(struct scene *scene)
+{
+    look(scene);
+    prove(scene);
+    probe_and_grow(scene);
+    look(scene);
+    prove(scene);
+    expect(scene, CONVERGE_KEEP);
+    apply(scene);
+    expect(scene, CONVERGE_DELETE);
+}
+
+static void set_goes(struct scene *scene)
+{
+    json_delete(STEAL(scene->set));
+    cJSON *pod = NULL;
+    cJSON_ArrayForEach (pod, scene->pods)
+        json_remove(json_get(pod, "metadata"), "ownerReferences");
+    json_remove(json_get(scene->revisions->child, "metadata"), "ownerReferences");
+}
+
+/* The new set, as its controller has it. */
+static void set_comes(struct scene *scene, const cJSON *body, const char *uid)
+{
+    json_delete(scene->set);
+    scene->set = json_copy(body);
+    CLEANUP_FREE char *meta = xasprintf(
+        "{'metadata':{'uid':'%s','resourceVersion':'20','generation':1,'annotations':{'apps.neo.io/step':'k'}"
+        "},'status':{'observedGeneration':1,'currentRevision':'db-1','updateRevision':'db-1'}}",
+        uid);
+    change(scene->set, meta);
+    CLEANUP_FREE char *owner = xasprintf(
+        "{'metadata':{'ownerReferences':[{'kind':'StatefulSet','name':'db','uid':'%s','controller':true}]}}",
+        uid);
+    cJSON *pod = NULL;
+    cJSON_ArrayForEach (pod, scene->pods)
+        change(pod, owner);
+    change(scene->revisions->child, owner);
+}
+
+/* Until the set is gone and is to be made again. */
+static void reach_gap(struct scene *scene)
+{
+    reach_delete(scene);
+    apply(scene);
+    expect(scene, CONVERGE_LOOK);
+    set_goes(scene);
+    look(scene);
+}
+
+/* --- the whole way -------------------------------------------------------------------------------------- */
+
+static void nothing_is_done_when_nothing_grows(void **state)
+{
+    struct scene *scene = *state;
+    set_size(scene->desired, "1024Mi");
+    begin_desired(scene);
+    look(scene);
+    expect_end(scene, ERROR_NONE, "nothing to converge");
+    assert_false(converge_has_written(scene->converge));
+}
+
+static void the_whole_way(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    reach_delete(scene);
+    const struct step_request *step = scene->turn.step;
+    assert_int_equal(step->kind, STEP_ORPHAN_DELETE);
+    assert_string_equal(step->uid, "u1-abcdefgh");
+    assert_string_equal(step->version, "7");
+    assert_null(step->body);
+    assert_string_equal(step->go_to, "data=2Gi");
+    assert_string_equal(step->come_from, "data=1Gi");
+    apply(scene);
+    change(scene->set, "{'metadata':{'deletionTimestamp':'" OLD "','finalizers':['orphan']}}");
+    look(scene);
+    expect(scene, CONVERGE_LOOK);
+    expect_phrase(scene, "on its way out (finalizers: orphan)");
+    set_goes(scene);
+    look(scene);
+    expect(scene, CONVERGE_MAKE);
+    CLEANUP_JSON cJSON *body = json_copy(scene->turn.step->body);
+    assert_string_equal(json_path_str(json_path(body, "spec", "volumeClaimTemplates", NULL)->child, "spec",
+                                      "resources", "requests", "storage", NULL),
+                        "2Gi");
+    assert_null(kube_object_uid(body));
+    assert_null(kube_object_version(body));
+    assert_null(json_path(body, "metadata", "managedFields", NULL));
+    assert_null(json_get(body, "status"));
+    apply(scene);
+    set_comes(scene, body, "u2");
+    look(scene);
+    expect(scene, CONVERGE_MANAGERS);
+    assert_string_equal(
+        json_path_str(json_path(scene->turn.step->body, "metadata", "managedFields", NULL)->child, "manager",
+                      NULL),
+        "me");
+    change(scene->set, "{'metadata':{'annotations':null}}");
+    apply(scene);
+    look(scene);
+    expect(scene, CONVERGE_DROP);
+    apply(scene);
+    look(scene);
+    expect_end(scene, ERROR_NONE, "the same 2 pods, none restarted");
+    expect_phrase(scene, "converged to data=2Gi, claims grown, made again");
+}
+
+/* --- refusals before the first write -------------------------------------------------------------------- */
+
+static void a_refused_proof_ends_it_and_nothing_is_written(void **state)
+{
+    static const struct {
+        int ask, http;
+        const char *reason, *cause;
+        enum error_code code;
+        const char *words;
+    } table[] = {
+        {0, 422, "Invalid", "{\"reason\":\"FieldValueForbidden\",\"field\":\"spec\"}", ERROR_REFUSED,
+         "immutable field"},
+        {0, 422, "Invalid", "{\"reason\":\"FieldValueInvalid\",\"field\":\"spec.selector\"}", ERROR_REFUSED,
+         "spec.selector"},
+        {0, 422, "Invalid",
+         "{\"reason\":\"FieldValueRequired\",\"field\":\"spec.template.spec.containers[0].image\"}",
+         ERROR_INVALID, "containers[0].image"},
+        {0, 409, "Conflict", "{\"reason\":\"FieldManagerConflict\",\"field\":\".spec.replicas\"}",
+         ERROR_REFUSED, "--force-conflicts"},
+        {0, 403, "Forbidden", "", ERROR_FORBIDDEN, "you may not"},
+        {1, 422, "Invalid", "{\"reason\":\"FieldValueRequired\",\"field\":\"spec.volumeClaimTemplates[0]\"}",
+         ERROR_INVALID, "spec.volumeClaimTemplates[0]"},
+        {1, 403, "Forbidden", "", ERROR_FORBIDDEN, "you may not"},
+        {2, 403, "Forbidden", "", ERROR_FORBIDDEN, "you may not"},
+    };
+    struct scene *scene = *state;
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        begin_desired(scene);
+        look(scene);
+        for (int ask = 0; ask < table[i].ask; ask++)
+            agree(scene);
+        refuse(scene, table[i].http, table[i].reason, table[i].cause);
+        expect_end(scene, table[i].code, table[i].words);
+        assert_false(converge_has_written(scene->converge));
+        converge_free(STEAL(scene->converge));
+    }
+}
+
+static void a_manifest_that_cannot_be_read_is_tried_once_more(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    for (int i = 0; i < 2; i++) {
+        look(scene);
+        expect(scene, CONVERGE_PROVE_APPLY);
+        answer(scene, 500, "{\"kind\":\"Status\",\"status\":\"Failure\",\"message\":\"x\",\"code\":500}");
+    }
+    expect_end(scene, ERROR_INVALID, "cannot read the manifest");
+}
+
+static void a_server_that_cannot_say_is_asked_again_but_not_for_ever(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    int asks = 0;
+    for (; asks < 100; asks++) {
+        look(scene);
+        if (scene->turn.next != CONVERGE_NEXT_ASK)
+            break;
+        refuse(scene, 503, "ServiceUnavailable", "");
+        if (scene->turn.stage == CONVERGE_END)
+            break;
+        assert_true(scene->turn.wait_us > 0);
+    }
+    expect(scene, CONVERGE_END);
+    assert_int_equal(scene->turn.code, ERROR_UNREACHABLE);
+    assert_in_range(asks, 2, 20);
+}
+
+static void what_the_decision_refuses_is_not_asked_for(void **state)
+{
+    struct scene *scene = *state;
+    set_size(scene->desired, "500Mi");
+    begin_desired(scene);
+    look(scene);
+    expect(scene, CONVERGE_END);
+    assert_int_equal(scene->turn.code, ERROR_REFUSED);
+}
+
+static void a_trial_whose_name_is_taken_takes_another(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    look(scene);
+    agree(scene);
+    CLEANUP_FREE char *first = xstrdup(kube_object_name(scene->turn.ask.body));
+    assert_int_equal(strlen(first), strlen("db"));
+    assert_string_not_equal(first, "db");
+    refuse(scene, 409, "AlreadyExists", "");
+    look(scene);
+    agree(scene);
+    assert_string_not_equal(kube_object_name(scene->turn.ask.body), first);
+    assert_int_equal(strlen(kube_object_name(scene->turn.ask.body)), strlen("db"));
+}
+
+/* --- claims --------------------------------------------------------------------------------------------- */
+
+static void a_claim_that_may_not_grow_is_asked_why(void **state)
+{
+    static const struct {
+        int same, more;
+        bool knows_classes;
+        enum error_code code;
+        const char *words;
+    } table[] = {
+        {403, 403, true, ERROR_FORBIDDEN, "you may not patch it"},
+        {200, 403, true, ERROR_FAILED, "a quota or a limit range"},
+        {200, 403, false, ERROR_FAILED, "its storage class lets no volume grow, or a quota"},
+        {200, 200, true, ERROR_FAILED, "a quota or a limit range"},
+    };
+    struct scene *scene = *state;
+    cJSON *classes = scene->classes;
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        scene->classes = table[i].knows_classes ? classes : NULL;
+        begin_desired(scene);
+        look(scene);
+        prove(scene);
+        expect(scene, CONVERGE_PROBE);
+        refuse(scene, 403, "Forbidden", "");
+        expect(scene, CONVERGE_PROBE);
+        assert_string_equal(
+            json_path_str(scene->turn.ask.body, "spec", "resources", "requests", "storage", NULL), "1Gi");
+        table[i].same == 200 ? agree(scene) : refuse(scene, 403, "Forbidden", "");
+        assert_string_equal(
+            json_path_str(scene->turn.ask.body, "spec", "resources", "requests", "storage", NULL),
+            "1073741825");
+        table[i].more == 200 ? agree(scene) : refuse(scene, 403, "Forbidden", "");
+        expect_end(scene, table[i].code, table[i].words);
+        expect_phrase(scene, "data-db-0");
+        assert_false(converge_has_written(scene->converge));
+        converge_free(STEAL(scene->converge));
+    }
+    scene->classes = classes;
+}
+
+static void every_claim_is_probed_before_the_first_grows(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    look(scene);
+    prove(scene);
+    expect(scene, CONVERGE_PROBE);
+    agree(scene);
+    expect(scene, CONVERGE_PROBE);
+    assert_string_equal(scene->turn.ask.name, "data-db-1");
+    refuse(scene, 422, "Invalid", "{\"reason\":\"FieldValueForbidden\",\"field\":\"spec\"}");
+    expect_end(scene, ERROR_FAILED, "data-db-1");
+    expect_phrase(scene, "nothing was written");
+}
+
+static void the_first_claim_of_a_class_is_looked_at_alone(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    look(scene);
+    prove(scene);
+    agree(scene);
+    agree(scene);
+    expect(scene, CONVERGE_GROW);
+    assert_string_equal(scene->turn.step->uid, "c-data-db-0");
+    assert_string_equal(scene->turn.step->version, "4");
+    apply(scene);
+    cJSON *claim = named(scene->claims, "data-db-0");
+    change(claim, "{'status':{'allocatedResources':null,'allocatedResourceStatuses':null}}");
+    look(scene);
+    expect(scene, CONVERGE_LOOK);
+    expect_phrase(scene, "no storage controller has taken it up yet");
+    scene->boot_us += 29 * US_PER_S;
+    look(scene);
+    expect(scene, CONVERGE_LOOK);
+    /* Nobody says anything: it goes on after thirty seconds. */
+    scene->boot_us += 2 * US_PER_S;
+    look(scene);
+    expect(scene, CONVERGE_GROW);
+    assert_string_equal(scene->turn.step->name, "data-db-1");
+}
+
+static void a_size_that_is_infeasible_stops_it_before_the_set_is_touched(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    look(scene);
+    prove(scene);
+    agree(scene);
+    agree(scene);
+    apply(scene);
+    change(named(scene->claims, "data-db-0"),
+           "{'status':{'allocatedResourceStatuses':{'storage':'ControllerResizeInfeasible'}}}");
+    look(scene);
+    expect_end(scene, ERROR_FAILED, "infeasible: claim data-db-0 asks for 2Gi and has 1Gi");
+    expect_phrase(scene, "neosetctl resize recover");
+    /* Also when it is begun anew. */
+    converge_free(STEAL(scene->converge));
+    begin_desired(scene);
+    look(scene);
+    expect_end(scene, ERROR_FAILED, "infeasible");
+    assert_false(converge_has_written(scene->converge));
+}
+
+static void a_growth_that_is_refused_leaves_the_others_grown(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    look(scene);
+    prove(scene);
+    agree(scene);
+    agree(scene);
+    apply(scene);
+    look(scene);
+    expect(scene, CONVERGE_GROW);
+    tell(scene, JOURNAL_REJECTED);
+    expect_end(scene, ERROR_FAILED,
+               "claim data-db-1 may not grow from 1Gi to 2Gi although its dry run was well");
+    expect_phrase(scene, "1 claims are grown and stay so");
+}
+
+/* Claims that were grown already, by an earlier run or by a person, are left alone. */
+static void grown_claims_are_not_grown_again(void **state)
+{
+    struct scene *scene = *state;
+    change(named(scene->claims, "data-db-0"),
+           "{'spec':{'resources':{'requests':{'storage':'2Gi'}}},'status':{"
+           "'capacity':{'storage':'2Gi'}}}");
+    change(named(scene->claims, "data-db-1"),
+           "{'spec':{'resources':{'requests':{'storage':'3Gi'}}},'status':{"
+           "'capacity':{'storage':'3Gi'}}}");
+    begin_desired(scene);
+    look(scene);
+    prove(scene);
+    prove(scene);
+    expect(scene, CONVERGE_KEEP);
+}
+
+/* --- quiet ---------------------------------------------------------------------------------------------- */
+
+static void reach_quiet(struct scene *scene)
+{
+    begin_desired(scene);
+    look(scene);
+    prove(scene);
+    probe_and_grow(scene);
+}
+
+static void the_pods_must_be_quiet(void **state)
+{
+    struct scene *scene = *state;
+    reach_quiet(scene);
+    cJSON *pod = named(scene->pods, "db-1");
+    static const struct {
+        const char *patch, *back, *words;
+    } table[] = {
+        {"{'metadata':{'creationTimestamp':'" YOUNG "'}}", "{'metadata':{'creationTimestamp':'" OLD "'}}",
+         "db-1 is younger than five seconds"},
+        {"{'metadata':{'deletionTimestamp':'" OLD "'}}", "{'metadata':{'deletionTimestamp':null}}",
+         "db-1 is terminating"},
+        {"{'metadata':{'labels':{'controller-revision-hash':'db-0'}}}",
+         "{'metadata':{'labels':{'controller-revision-hash':'db-1'}}}", "db-1 runs db-0"},
+        {"{'status':{'conditions':[]}}", "{'status':{'conditions':[{'type':'Ready','status':'True'}]}}",
+         "db-1 is not ready"},
+        {"{'metadata':{'ownerReferences':[]}}",
+         "{'metadata':{'ownerReferences':[{'uid':'u1-abcdefgh','controller':true}]}}",
+         "1 of 2 pods are there"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        change(pod, table[i].patch);
+        look(scene);
+        expect(scene, CONVERGE_LOOK);
+        expect_phrase(scene, table[i].words);
+        assert_true(scene->turn.wait_us > 0);
+        change(pod, table[i].back);
+    }
+    look(scene);
+    expect(scene, CONVERGE_PROVE_APPLY);
+}
+
+static void pods_below_the_partition_may_run_the_revision_before(void **state)
+{
+    struct scene *scene = *state;
+    change(
+        scene->set,
+        "{'spec':{'updateStrategy':{'rollingUpdate':{'partition':1}}},'status':{'currentRevision':'db-0'}}");
+    change(named(scene->pods, "db-0"), "{'metadata':{'labels':{'controller-revision-hash':'db-0'}}}");
+    reach_quiet(scene);
+    look(scene);
+    expect(scene, CONVERGE_PROVE_APPLY);
+    change(scene->set, "{'spec':{'updateStrategy':{'rollingUpdate':{'partition':0}}}}");
+}
+
+/* 1.36 never moves currentRevision of such a set. */
+static void on_delete_no_revision_is_asked_for(void **state)
+{
+    struct scene *scene = *state;
+    change(scene->set, "{'spec':{'updateStrategy':{'type':'OnDelete','rollingUpdate':null}},'status':{"
+                       "'currentRevision':'db-0'}}");
+    change(named(scene->pods, "db-0"), "{'metadata':{'labels':{'controller-revision-hash':'db-0'}}}");
+    reach_quiet(scene);
+    look(scene);
+    expect(scene, CONVERGE_PROVE_APPLY);
+}
+
+static void unready_pods_are_waited_for_three_minutes_when_they_may_be_unready(void **state)
+{
+    struct scene *scene = *state;
+    begin(scene, (struct converge_options){.desired = scene->desired, .unready_will_do = true});
+    look(scene);
+    prove(scene);
+    probe_and_grow(scene);
+    change(named(scene->pods, "db-1"), "{'status':{'conditions':[]}}");
+    look(scene);
+    expect_phrase(scene, "db-1 is not ready");
+    scene->boot_us += 179 * US_PER_S;
+    look(scene);
+    expect(scene, CONVERGE_LOOK);
+    scene->boot_us += 2 * US_PER_S;
+    look(scene);
+    expect(scene, CONVERGE_PROVE_APPLY);
+    /* Nothing but readiness is overlooked. */
+    prove(scene);
+    expect(scene, CONVERGE_KEEP);
+}
+
+/* --- the delete ----------------------------------------------------------------------------------------- */
+
+static void a_set_that_moves_between_look_and_proof_is_looked_at_anew(void **state)
+{
+    struct scene *scene = *state;
+    reach_quiet(scene);
+    look(scene);
+    expect(scene, CONVERGE_PROVE_APPLY);
+    CLEANUP_JSON cJSON *moved = json_copy(scene->set);
+    change(moved, "{'metadata':{'resourceVersion':'8'},'spec':{'replicas':4}}");
+    CLEANUP_FREE char *text = json_print(moved);
+    answer(scene, 200, text);
+    expect(scene, CONVERGE_LOOK);
+    assert_int_equal(scene->turn.wait_us, 0);
+}
+
+static void a_delete_that_is_not_taken_drops_the_manifest_before_anything_else(void **state)
+{
+    static const enum journal_kind kinds[] = {JOURNAL_ABSENT, JOURNAL_OVERTAKEN, JOURNAL_NOT_SENT,
+                                              JOURNAL_UNKNOWN};
+    struct scene *scene = *state;
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        begin_desired(scene);
+        if (i == 0) {
+            reach_delete(scene);
+        } else {
+            look(scene);
+            prove(scene);
+            prove(scene);
+            apply(scene);
+        }
+        expect(scene, CONVERGE_DELETE);
+        tell(scene, kinds[i]);
+        expect(scene, CONVERGE_LOOK);
+        look(scene);
+        expect(scene, CONVERGE_DROP);
+        assert_string_equal(scene->turn.step->name, "db-kept-u1-abcde");
+        apply(scene);
+        look(scene);
+        expect(scene, CONVERGE_PROVE_APPLY);
+        converge_free(STEAL(scene->converge));
+    }
+}
+
+static void a_delete_that_is_refused_ends_it_without_a_kept_manifest(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    reach_delete(scene);
+    tell(scene, JOURNAL_REJECTED);
+    look(scene);
+    expect(scene, CONVERGE_DROP);
+    apply(scene);
+    look(scene);
+    expect_end(scene, ERROR_FAILED, "the server does not delete StatefulSet db: the server's words");
+}
+
+static void a_set_that_keeps_changing_is_given_up(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    reach_delete(scene);
+    int tries = 0;
+    for (; tries < 100 && scene->turn.stage != CONVERGE_END; tries++) {
+        tell(scene, JOURNAL_ABSENT);
+        look(scene);
+        expect(scene, CONVERGE_DROP);
+        apply(scene);
+        look(scene);
+        if (scene->turn.stage == CONVERGE_END)
+            break;
+        prove(scene);
+        apply(scene);
+    }
+    expect_end(scene, ERROR_FAILED, "keeps changing: it was looked at anew 10 times");
+}
+
+/* --- on its way out, and gone --------------------------------------------------------------------------- */
+
+static void a_scale_on_its_way_out_is_noted_and_carried(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    reach_delete(scene);
+    apply(scene);
+    change(scene->set,
+           "{'metadata':{'deletionTimestamp':'" OLD "','finalizers':['orphan']},'spec':{'replicas':4}}");
+    look(scene);
+    expect(scene, CONVERGE_NOTE);
+    merge(named(scene->revisions, scene->turn.step->name), scene->turn.step->body);
+    tell(scene, JOURNAL_APPLIED);
+    look(scene);
+    expect(scene, CONVERGE_LOOK);
+    set_goes(scene);
+    look(scene);
+    expect(scene, CONVERGE_MAKE);
+    assert_int_equal(json_int64_or(json_get(scene->turn.step->body, "spec"), "replicas", 0), 4);
+}
+
+static void a_set_that_goes_with_its_pods_is_an_alarm(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    reach_delete(scene);
+    apply(scene);
+    change(scene->set, "{'metadata':{'deletionTimestamp':'" OLD "','finalizers':['a.b/c']}}");
+    look(scene);
+    expect_end(scene, ERROR_FAILED, "ALARM: StatefulSet db is being deleted together with its pods");
+    expect_phrase(scene, "db-kept-u1-abcde");
+}
+
+static void another_finalizer_is_waited_for_by_name(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    reach_delete(scene);
+    apply(scene);
+    change(scene->set, "{'metadata':{'deletionTimestamp':'" OLD "','finalizers':['example.com/hold']}}");
+    cJSON *pod = NULL;
+    cJSON_ArrayForEach (pod, scene->pods)
+        json_remove(json_get(pod, "metadata"), "ownerReferences");
+    look(scene);
+    expect(scene, CONVERGE_LOOK);
+    expect_phrase(scene, "finalizers: example.com/hold");
+}
+
+static void a_pod_that_names_the_set_that_is_gone_is_let_go_first(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    reach_gap(scene);
+    expect(scene, CONVERGE_MAKE);
+    tell(scene, JOURNAL_UNKNOWN);
+    change(named(scene->pods, "db-1"),
+           "{'metadata':{'ownerReferences':[{'kind':'StatefulSet','name':'db','uid':'u1-abcdefgh'}]}}");
+    look(scene);
+    expect(scene, CONVERGE_RELEASE);
+    assert_string_equal(scene->turn.step->name, "db-1");
+    CLEANUP_FREE char *text = json_print(scene->turn.step->body);
+    assert_string_equal(
+        text, "{\"metadata\":{\"ownerReferences\":[{\"$patch\":\"delete\",\"uid\":\"u1-abcdefgh\"}]}}");
+}
+
+static void an_owner_that_is_gone_does_not_come_back_with_it(void **state)
+{
+    struct scene *scene = *state;
+    change(scene->set,
+           "{'metadata':{'ownerReferences':[{'kind':'A','name':'a','uid':'gone'},{'kind':'B','name':'b',"
+           "'uid':'there'}]}}");
+    scene->gone_owners = parse("['gone']");
+    begin_desired(scene);
+    reach_gap(scene);
+    expect(scene, CONVERGE_MAKE);
+    const cJSON *owners = json_path(scene->turn.step->body, "metadata", "ownerReferences", NULL);
+    assert_int_equal(cJSON_GetArraySize(owners), 1);
+    assert_string_equal(json_str(owners->child, "uid"), "there");
+}
+
+/* Nobody but what is in the cluster remembers: another process, without the manifest. */
+static void another_process_makes_it_again_from_what_is_kept(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    reach_gap(scene);
+    converge_free(STEAL(scene->converge));
+    begin(scene, (struct converge_options){0});
+    look(scene);
+    expect(scene, CONVERGE_MAKE);
+    assert_string_equal(scene->turn.step->go_to, "data=2Gi");
+    CLEANUP_JSON cJSON *body = json_copy(scene->turn.step->body);
+    apply(scene);
+    set_comes(scene, body, "u2");
+    change(scene->set, "{'metadata':{'annotations':null}}");
+    look(scene);
+    expect(scene, CONVERGE_DROP);
+    apply(scene);
+    look(scene);
+    expect_end(scene, ERROR_NONE, "the same 2 pods, none restarted");
+}
+
+static void a_larger_manifest_raises_what_is_kept(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    reach_gap(scene);
+    converge_free(STEAL(scene->converge));
+    set_size(scene->desired, "3Gi");
+    begin_desired(scene);
+    look(scene);
+    expect(scene, CONVERGE_MAKE);
+    assert_string_equal(
+        json_path_str(json_path(scene->turn.step->body, "spec", "volumeClaimTemplates", NULL)->child, "spec",
+                      "resources", "requests", "storage", NULL),
+        "3Gi");
+}
+
+static void a_set_that_was_handed_to_a_neoset_is_not_made_again(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    reach_gap(scene);
+    converge_free(STEAL(scene->converge));
+    change(named(scene->revisions, "db-kept-u1-abcde"),
+           "{'metadata':{'annotations':{'apps.neo.io/adopted-by':'db'}}}");
+    begin_desired(scene);
+    look(scene);
+    expect_end(scene, ERROR_NONE, "there is no StatefulSet db");
+}
+
+static void a_kept_manifest_that_somebody_deleted_is_an_alarm(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    reach_delete(scene);
+    apply(scene);
+    set_goes(scene);
+    cJSON *kept = named(scene->revisions, "db-kept-u1-abcde");
+    cJSON_Delete(cJSON_DetachItemViaPointer(scene->revisions, kept));
+    look(scene);
+    expect_end(scene, ERROR_FAILED, "ALARM: StatefulSet db is gone, and so is its kept manifest");
+}
+
+/* --- the canary ----------------------------------------------------------------------------------------- */
+
+static void a_canary_is_kept_by_two_steps(void **state)
+{
+    struct scene *scene = *state;
+    change(
+        scene->set,
+        "{'spec':{'updateStrategy':{'rollingUpdate':{'partition':1}}},'status':{'updateRevision':'db-2'}}");
+    change(named(scene->pods, "db-1"), "{'metadata':{'labels':{'controller-revision-hash':'db-2'}}}");
+    begin_desired(scene);
+    reach_gap(scene);
+    expect(scene, CONVERGE_MAKE);
+    CLEANUP_JSON cJSON *body = json_copy(scene->turn.step->body);
+    CLEANUP_FREE char *first = json_print(json_get(body, "spec"));
+    assert_non_null(strstr(first, "mysql:8.0"));
+    assert_null(strstr(first, "mysql:8.1"));
+    assert_null(strstr(first, "$patch"));
+    assert_non_null(strstr(first, "\"updateStrategy\":{\"type\":\"OnDelete\"}"));
+    apply(scene);
+    set_comes(scene, body, "u2");
+    change(scene->set, "{'status':null}");
+    look(scene);
+    expect(scene, CONVERGE_LOOK);
+    change(scene->set,
+           "{'status':{'observedGeneration':1,'currentRevision':'db-1','updateRevision':'db-1'}}");
+    look(scene);
+    expect(scene, CONVERGE_SECOND);
+    CLEANUP_FREE char *second = json_print(scene->turn.step->body);
+    assert_non_null(strstr(second, "mysql:8.1"));
+    assert_non_null(strstr(second, "\"partition\":1"));
+    assert_non_null(strstr(second, "\"$patch\":\"replace\""));
+    assert_string_equal(scene->turn.step->uid, "u2");
+    change(scene->set,
+           "{'spec':{'updateStrategy':{'type':'RollingUpdate','rollingUpdate':{'partition':1}}}}");
+    apply(scene);
+    look(scene);
+    expect(scene, CONVERGE_MANAGERS);
+}
+
+static void without_its_revision_a_canary_is_made_again_whole(void **state)
+{
+    struct scene *scene = *state;
+    change(scene->set,
+           "{'spec':{'updateStrategy':{'rollingUpdate':{'partition':2}}},'status':{'currentRevision':"
+           "'db-9'}}");
+    begin_desired(scene);
+    reach_gap(scene);
+    expect(scene, CONVERGE_MAKE);
+    CLEANUP_FREE char *text = json_print(scene->turn.step->body);
+    assert_non_null(strstr(text, "mysql:8.1"));
+}
+
+/* --- there again ---------------------------------------------------------------------------------------- */
+
+static void somebody_who_makes_it_again_with_the_old_sizes_is_overcome_three_times(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    reach_gap(scene);
+    CLEANUP_JSON cJSON *old = json_copy(scene->turn.step->body);
+    set_size(old, "1Gi");
+    int times = 0;
+    for (; times < 100; times++) {
+        tell(scene, JOURNAL_OVERTAKEN);
+        CLEANUP_FREE char *uid = xasprintf("u%d-bcdefghi", times + 2);
+        set_comes(scene, old, uid);
+        change(scene->set, "{'metadata':{'annotations':null},'spec':{'replicas':2}}");
+        look(scene);
+        if (scene->turn.stage == CONVERGE_END)
+            break;
+        expect(scene, CONVERGE_DROP);
+        apply(scene);
+        look(scene);
+        prove(scene);
+        prove(scene);
+        expect(scene, CONVERGE_KEEP);
+        apply(scene);
+        apply(scene);
+        set_goes(scene);
+        look(scene);
+        expect(scene, CONVERGE_MAKE);
+    }
+    assert_int_equal(times, 3);
+    expect_end(scene, ERROR_FAILED, "was made again with its old sizes 3 times by somebody else");
+}
+
+static void a_claim_that_was_made_meanwhile_is_grown_at_the_end(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    reach_gap(scene);
+    CLEANUP_JSON cJSON *body = json_copy(scene->turn.step->body);
+    apply(scene);
+    set_comes(scene, body, "u2");
+    change(scene->set, "{'metadata':{'annotations':null}}");
+    add_claim(scene, "data-db-2", "{}");
+    look(scene);
+    expect(scene, CONVERGE_CATCH_UP);
+    assert_string_equal(scene->turn.step->name, "data-db-2");
+    tell(scene, JOURNAL_REJECTED);
+    look(scene);
+    expect(scene, CONVERGE_DROP);
+    apply(scene);
+    look(scene);
+    expect_end(scene, ERROR_NONE, "claim data-db-2 was made meanwhile and may not grow: the server's words");
+}
+
+static void it_is_done_when_the_new_set_has_what_the_old_one_had(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    reach_gap(scene);
+    CLEANUP_JSON cJSON *body = json_copy(scene->turn.step->body);
+    apply(scene);
+    set_comes(scene, body, "u2");
+    change(scene->set, "{'metadata':{'annotations':null},'status':{'observedGeneration':0}}");
+    look(scene);
+    expect_phrase(scene, "has not seen db yet");
+    change(scene->set, "{'status':{'observedGeneration':1}}");
+    cJSON *pod = named(scene->pods, "db-1");
+    change(pod, "{'metadata':{'ownerReferences':[]}}");
+    look(scene);
+    expect_phrase(scene, "has not taken db-1 over yet");
+    change(pod, "{'metadata':{'ownerReferences':[{'uid':'u2','controller':true}]}}");
+    change(scene->revisions->child, "{'metadata':{'ownerReferences':[]}}");
+    look(scene);
+    expect_phrase(scene, "has not taken revision db-1 over yet");
+    change(scene->revisions->child, "{'metadata':{'ownerReferences':[{'uid':'u2','controller':true}]}}");
+    change(named(scene->claims, "data-db-0"), "{'metadata':{'ownerReferences':[{'uid':'u1-abcdefgh'}]}}");
+    look(scene);
+    expect_phrase(scene, "claims still name the StatefulSet db that is gone");
+    change(named(scene->claims, "data-db-0"), "{'metadata':{'ownerReferences':[]}}");
+    /* One that a person deleted meanwhile is named, and no error. */
+    change(pod, "{'metadata':{'uid':'another'}}");
+    look(scene);
+    expect(scene, CONVERGE_DROP);
+    apply(scene);
+    look(scene);
+    expect_end(scene, ERROR_NONE, "db-1 was made anew meanwhile");
+}
+
+static void the_file_systems_are_waited_for_when_that_is_wanted(void **state)
+{
+    struct scene *scene = *state;
+    set_size(scene->set, "2Gi");
+    for (cJSON *claim = scene->claims->child; claim; claim = claim->next)
+        change(claim, "{'spec':{'resources':{'requests':{'storage':'2Gi'}}}}");
+    begin(scene, (struct converge_options){.desired = scene->desired, .waits_for_file_system = true});
+    look(scene);
+    expect_phrase(scene, "2 claims do not have their size yet; data-db-0: no storage controller");
+    scene->boot_us += 31 * US_PER_S;
+    look(scene);
+    expect_phrase(scene, "is the external-resizer of its driver running?");
+    for (cJSON *claim = scene->claims->child; claim; claim = claim->next)
+        change(claim, "{'status':{'capacity':{'storage':'2Gi'}}}");
+    look(scene);
+    expect(scene, CONVERGE_END);
+    assert_int_equal(scene->turn.code, ERROR_NONE);
+}
+
+/* --- only a plan ---------------------------------------------------------------------------------------- */
+
+static void a_plan_ends_before_the_first_write(void **state)
+{
+    struct scene *scene = *state;
+    begin(scene, (struct converge_options){.desired = scene->desired, .plans_only = true});
+    look(scene);
+    prove(scene);
+    agree(scene);
+    agree(scene);
+    expect(scene, CONVERGE_END);
+    assert_int_equal(scene->turn.code, ERROR_NONE);
+    assert_non_null(converge_decision(scene->converge));
+}
+
+#define RULE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        RULE(nothing_is_done_when_nothing_grows),
+        RULE(the_whole_way),
+        RULE(a_refused_proof_ends_it_and_nothing_is_written),
+        RULE(a_manifest_that_cannot_be_read_is_tried_once_more),
+        RULE(a_server_that_cannot_say_is_asked_again_but_not_for_ever),
+        RULE(what_the_decision_refuses_is_not_asked_for),
+        RULE(a_trial_whose_name_is_taken_takes_another),
+        RULE(a_claim_that_may_not_grow_is_asked_why),
+        RULE(every_claim_is_probed_before_the_first_grows),
+        RULE(the_first_claim_of_a_class_is_looked_at_alone),
+        RULE(a_size_that_is_infeasible_stops_it_before_the_set_is_touched),
+        RULE(a_growth_that_is_refused_leaves_the_others_grown),
+        RULE(grown_claims_are_not_grown_again),
+        RULE(the_pods_must_be_quiet),
+        RULE(pods_below_the_partition_may_run_the_revision_before),
+        RULE(on_delete_no_revision_is_asked_for),
+        RULE(unready_pods_are_waited_for_three_minutes_when_they_may_be_unready),
+        RULE(a_set_that_moves_between_look_and_proof_is_looked_at_anew),
+        RULE(a_delete_that_is_not_taken_drops_the_manifest_before_anything_else),
+        RULE(a_delete_that_is_refused_ends_it_without_a_kept_manifest),
+        RULE(a_set_that_keeps_changing_is_given_up),
+        RULE(a_scale_on_its_way_out_is_noted_and_carried),
+        RULE(a_set_that_goes_with_its_pods_is_an_alarm),
+        RULE(another_finalizer_is_waited_for_by_name),
+        RULE(a_pod_that_names_the_set_that_is_gone_is_let_go_first),
+        RULE(an_owner_that_is_gone_does_not_come_back_with_it),
+        RULE(another_process_makes_it_again_from_what_is_kept),
+        RULE(a_larger_manifest_raises_what_is_kept),
+        RULE(a_set_that_was_handed_to_a_neoset_is_not_made_again),
+        RULE(a_kept_manifest_that_somebody_deleted_is_an_alarm),
+        RULE(a_canary_is_kept_by_two_steps),
+        RULE(without_its_revision_a_canary_is_made_again_whole),
+        RULE(somebody_who_makes_it_again_with_the_old_sizes_is_overcome_three_times),
+        RULE(a_claim_that_was_made_meanwhile_is_grown_at_the_end),
+        RULE(it_is_done_when_the_new_set_has_what_the_old_one_had),
+        RULE(the_file_systems_are_waited_for_when_that_is_wanted),
+        RULE(a_plan_ends_before_the_first_write),
+    };
+    return cmocka_run_group_tests_name("converge", tests, NULL, NULL);
+}
