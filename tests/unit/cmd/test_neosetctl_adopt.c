@@ -3,22 +3,11 @@
  * neosetctl adopt: a StatefulSet becomes a NeoSet and a StatefulSet again, with the real programs against the
  * simulated API server, which runs the StatefulSet and its pods. The same pods all the time, none restarted,
  * also when the command is killed at any edge of any of its steps and run again. */
-#include "stage.h"
+#include "set_stage.h"
 
-#include <time.h>
-
-#define SETS "/apis/apps/v1/namespaces/default/statefulsets"
 #define NEOSETS "/apis/apps.neo.io/v1alpha1/namespaces/default/neosets"
-#define PODS "/api/v1/namespaces/default/pods"
-
-enum { REPLICAS = 3, WAIT_S = 60 };
 
 /* --- processes ------------------------------------------------------------------------------------------ */
-
-static char *audit_log_of(const struct stage *stage)
-{
-    return xasprintf("%s/audit.log", stage->folder);
-}
 
 static void start_server(struct stage *stage)
 {
@@ -37,57 +26,6 @@ static void start_controller(struct stage *stage)
                                           journal, "--no-lease", "--listen", "none", NULL},
                     fd, fd);
     close(fd);
-}
-
-/* --- the server ----------------------------------------------------------------------------------------- */
-
-/* What is seen of the pods: "db-0 <uid> <restarts> <owner>\n" each; the caller's. */
-static char *pods_text(const struct stage *stage, bool with_owner)
-{
-    CLEANUP_JSON cJSON *list = stage_get(stage, PODS);
-    struct buf text = BUF_INIT(65536);
-    const cJSON *pod = NULL;
-    cJSON_ArrayForEach (pod, json_get(list, "items")) {
-        const cJSON *owners = json_path(pod, "metadata", "ownerReferences", NULL);
-        const cJSON *statuses = json_path(pod, "status", "containerStatuses", NULL);
-        buf_addf(&text, "%s %s %lld %s\n", json_path_str(pod, "metadata", "name", NULL),
-                 json_path_str(pod, "metadata", "uid", NULL),
-                 (long long)json_int64_or(statuses ? statuses->child : NULL, "restartCount", -1),
-                 !with_owner                       ? ""
-                 : cJSON_GetArraySize(owners) == 1 ? json_str(owners->child, "kind")
-                                                   : "nobody, or too many");
-    }
-    return buf_take(&text);
-}
-
-static void let_pass(int64_t ms)
-{
-    struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    nanosleep(&pause, NULL);
-}
-
-typedef bool is_so(const struct stage *stage);
-
-static void wait_until(const struct stage *stage, const char *what, is_so *so)
-{
-    for (int i = 0; i < WAIT_S * 20; i++) {
-        if (so(stage))
-            return;
-        let_pass(50);
-    }
-    CLEANUP_FREE char *pods = pods_text(stage, true);
-    fail_msg("not in time: %s; pods:\n%s", what, pods);
-}
-
-static bool status_is(const struct stage *stage, const char *path, const char *field, int64_t number)
-{
-    CLEANUP_JSON cJSON *set = stage_get(stage, path);
-    return json_int64_or(json_get(set, "status"), field, -1) == number;
-}
-
-static bool set_is_ready(const struct stage *stage)
-{
-    return status_is(stage, SETS "/db", "readyReplicas", REPLICAS);
 }
 
 static bool neoset_is_complete(const struct stage *stage)
@@ -125,42 +63,6 @@ static int setup(void **state)
 
 #define ADOPT "adopt statefulset/db --yes --timeout 60s"
 #define BACK "adopt --undo db --yes --timeout 60s"
-
-/* The same pods as before, all of this owner. */
-static void assert_pods(const struct stage *stage, const char *before, const char *owner)
-{
-    CLEANUP_FREE char *now = pods_text(stage, false);
-    CLEANUP_FREE char *owners = pods_text(stage, true);
-    assert_string_equal(now, before);
-    int count = 0;
-    for (const char *at = owners; (at = strstr(at, owner)); at += strlen(owner))
-        count++;
-    if (count != REPLICAS)
-        fail_msg("not all are of a %s:\n%s", owner, owners);
-}
-
-/* Each step that the server took was taken once, and nothing is left open. */
-static void assert_history(struct stage *stage)
-{
-    CLEANUP_FREE char *line = xasprintf("in-doubt --check --journal %s", stage->journal);
-    program_run(&stage->run, "neoset-audit", line);
-    if (stage->run.exit_code != 0)
-        fail_msg("in doubt: %s %s", stage->run.output, stage->run.errors);
-    CLEANUP_FREE char *verify = xasprintf("verify --journal %s", stage->journal);
-    program_run(&stage->run, "neoset-audit", verify);
-    assert_int_equal(stage->run.exit_code, 0);
-    CLEANUP_FREE char *audit_log = audit_log_of(stage);
-    CLEANUP_FREE char *command = xasprintf(
-        "grep -o '\"auditID\":\"neo-[0-9a-f]*-[0-9]*-[0-9]*\".*\"responseStatus\":{[^}]*\"code\":2' '%s' | "
-        "sed 's/\"auditID\":\"neo-\\([0-9a-f]*-[0-9]*\\)-.*/\\1/' | sort | uniq -d | grep -q .",
-        audit_log);
-    assert_int_not_equal(system(command), 0);
-}
-
-static void wait_for_old_pods(void)
-{
-    let_pass(5500);
-}
 
 /* --- there and back ------------------------------------------------------------------------------------- */
 
@@ -370,20 +272,6 @@ static void a_neoset_that_was_there_before_is_not_touched(void **state)
 }
 
 /* --- killed at each edge -------------------------------------------------------------------------------- */
-
-/* "../gcc-crash/neosetctl"; NULL when it was not built. The caller's. */
-static char *crash_program(void)
-{
-    CLEANUP_FREE char *own = program_path("");
-    own[strlen(own) - 1] = '\0';
-    const char *base = strrchr(own, '/');
-    char *name = xasprintf("../%s-crash/neosetctl", base ? base + 1 : own);
-    CLEANUP_FREE char *path = program_path(name);
-    if (access(path, X_OK) == 0)
-        return name;
-    free(name);
-    return NULL;
-}
 
 struct edge_count {
     int died, lived;
