@@ -18,6 +18,8 @@ enum {
     INDEX_RESIZE_JOB,
     INDEX_RESIZE_DECLARED,
     INDEX_RESIZE_SCRIPT,
+    INDEX_RESIZE_PLAN,
+    INDEX_RESIZE_CONVERGE,
 };
 enum { TIMEOUT_MAX_S = 600 };
 
@@ -108,6 +110,20 @@ static const struct option_command commands[] = {
                              .help = "the script that does without neoset what a Job needs: sh, kubectl, jq",
                              .more = "Its first lines say what it reads and how it ends. `neosetctl resize "
                                      "job` prints a Job that runs it."},
+    [INDEX_RESIZE_PLAN] = {.name = "resize plan",
+                           .help = "what growing the volumes of the StatefulSets in -f would do",
+                           .more = "Asks the API server by dry runs, and writes nothing. Refused: exit 2."},
+    [INDEX_RESIZE_CONVERGE] =
+        {.name = "resize converge",
+         .help = "grow the volumes of running StatefulSets to what -f declares, without a restart",
+         .more =
+             "All is proven by dry runs first. Then the claims grow, the StatefulSet's manifest is kept in "
+             "the cluster, "
+             "the StatefulSet is deleted with its pods left behind and made again with the larger "
+             "templates, as it was. "
+             "Anything but a larger size is refused before anything is written. Stopped anywhere, "
+             "`neosetctl continue` "
+             "or the same command goes on. The manifest is not applied: do that afterwards, as ever."},
     {0},
 };
 
@@ -121,7 +137,7 @@ static const struct option_spec specs[] = {
      .letter = 'f',
      .value = "FILE",
      .help = "the manifests: a file, a folder's *.yaml, *.yml and *.json, or - for the standard input",
-     .commands = OF(RESIZE_DECLARED) | OF(RESIZE_JOB),
+     .commands = OF(RESIZE_DECLARED) | OF(RESIZE_JOB) | OF(RESIZE_PLAN) | OF(RESIZE_CONVERGE),
      .repeats = true,
      .is_file = true},
     {.name = "all-namespaces",
@@ -134,7 +150,7 @@ static const struct option_spec specs[] = {
      .help = "how to show it",
      .fallback = "table",
      .choices = SHEET_FORMATS,
-     .commands = OF(GET) | OF(STATUS) | OF(WHY) | OF(HISTORY) | OF(ADOPT) | OF(CONTINUE)},
+     .commands = OF(GET) | OF(STATUS) | OF(WHY) | OF(HISTORY) | OF(ADOPT) | OF(CONTINUE) | OF(RESIZE_PLAN)},
     {.name = "watch",
      .letter = 'w',
      .help = "show it again and again until the rollout is over: redrawn in place on a terminal, else a line "
@@ -174,7 +190,21 @@ static const struct option_spec specs[] = {
      .value = "TIME",
      .help = "end after so long, to be gone on with",
      .fallback = "5m",
-     .commands = OF(ADOPT)},
+     .commands = OF(ADOPT) | OF(RESIZE_CONVERGE) | OF(RESIZE_PLAN)},
+    {.name = "field-manager",
+     .value = "NAME",
+     .help = "in whose name the manifest is applied",
+     .fallback_text = "who applied the running one, else neosetctl",
+     .commands = OF(RESIZE_PLAN) | OF(RESIZE_CONVERGE)},
+    {.name = "force-conflicts",
+     .help = "take fields of other field managers over, as the apply will",
+     .commands = OF(RESIZE_PLAN) | OF(RESIZE_CONVERGE)},
+    {.name = "allow-degraded",
+     .help = "pods need not be ready (a full disk may be why): they are waited for three minutes only",
+     .commands = OF(RESIZE_CONVERGE)},
+    {.name = "wait-for-filesystem",
+     .help = "done only when every claim has its size",
+     .commands = OF(RESIZE_CONVERGE)},
     {.name = "journal",
      .value = "FILE",
      .help = "the controller's journal, or a copy, to tell more",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/neosetctl_resize.h"
+#include "cmd/neosetctl_resize_converge.h"
 #include "cmd/neosetctl_resize_job.h"
 
 static const struct {
@@ -7,9 +8,9 @@ static const struct {
     bool needs_server;
     int (*run)(const struct ctl_resize *run, struct error **err);
 } commands[] = {
-    {"resize declared", false, ctl_resize_declared},
-    {"resize job", false, ctl_resize_job},
-    {"resize script", false, ctl_resize_script},
+    {"resize declared", false, ctl_resize_declared}, {"resize job", false, ctl_resize_job},
+    {"resize script", false, ctl_resize_script},     {"resize plan", true, ctl_resize_plan},
+    {"resize converge", true, ctl_resize_converge},
 };
 
 static int find(const char *command)

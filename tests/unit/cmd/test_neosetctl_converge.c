@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * neosetctl resize plan and converge: a running StatefulSet whose volumes are to grow, with the real program
+ * against the simulated API server. The same pods all the time, none restarted, also when the command is
+ * killed at any edge of any of its steps and somebody goes on. */
+#include "set_stage.h"
+
+#define CLAIMS "/api/v1/namespaces/default/persistentvolumeclaims"
+#define CLASSES "/apis/storage.k8s.io/v1/storageclasses"
+
+/* --- the stage ------------------------------------------------------------------------------------------ */
+
+/* The StatefulSet db, with so many claim templates of this size, as a manifest; the caller's. */
+static char *manifest_text(int templates, const char *size, const char *more)
+{
+    struct buf claims = BUF_INIT(65536);
+    static const char *const names[] = {"data", "logs", "wal"};
+    for (int i = 0; i < templates; i++)
+        buf_addf(&claims,
+                 "%s{\"metadata\":{\"name\":\"%s\"},\"spec\":{\"accessModes\":[\"ReadWriteOnce\"],"
+                 "\"storageClassName\":"
+                 "\"std\",\"resources\":{\"requests\":{\"storage\":\"%s\"}}}}",
+                 i > 0 ? "," : "", names[i], size);
+    char *text =
+        xasprintf("{\"apiVersion\":\"apps/"
+                  "v1\",\"kind\":\"StatefulSet\",\"metadata\":{\"name\":\"db\",\"labels\":{\"app\":\"db\"}},"
+                  "\"spec\":{\"serviceName\":\"db\",\"podManagementPolicy\":\"Parallel\",\"selector\":{"
+                  "\"matchLabels\":{\"app\":"
+                  "\"db\"}},\"template\":{\"metadata\":{\"labels\":{\"app\":\"db\"}},\"spec\":{"
+                  "\"containers\":[{\"name\":\"db\","
+                  "\"image\":\"mysql:8.0\",\"env\":[{\"name\":\"A\",\"value\":\"<1&2>\"}]}]}},"
+                  "\"volumeClaimTemplates\":[%s]%s}}\n",
+                  buf_text(&claims), more);
+    buf_done(&claims);
+    return text;
+}
+
+static void write_manifest(const struct stage *stage, int templates, const char *size, const char *more)
+{
+    CLEANUP_FREE char *path = xasprintf("%s/db.yaml", stage->folder);
+    CLEANUP_FREE char *text = manifest_text(templates, size, more);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* As storage does it: claims are bound, and become as large as they ask for. */
+static void be_storage(const struct stage *stage)
+{
+    for (;;) {
+        CLEANUP_JSON cJSON *list = stage_get(stage, CLAIMS);
+        const cJSON *claim = NULL;
+        cJSON_ArrayForEach (claim, json_get(list, "items")) {
+            const char *size = json_path_str(claim, "spec", "resources", "requests", "storage", NULL);
+            if (str_equal(size, json_path_str(claim, "status", "capacity", "storage", NULL)))
+                continue;
+            CLEANUP_FREE char *path =
+                xasprintf(CLAIMS "/%s/status", json_path_str(claim, "metadata", "name", NULL));
+            CLEANUP_FREE char *body =
+                xasprintf("{\"status\":{\"phase\":\"Bound\",\"capacity\":{\"storage\":\"%s\"}}}", size);
+            CLEANUP_FREE char *answer = NULL;
+            (void)stage_ask(stage, "PATCH", path, MERGE_TYPE, body, &answer);
+        }
+        let_pass(20);
+    }
+}
+
+static pid_t storage;
+
+static void start_storage(const struct stage *stage)
+{
+    storage = fork();
+    if (storage == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        be_storage(stage);
+        _exit(0);
+    }
+}
+
+static bool claims_are_bound(const struct stage *stage)
+{
+    CLEANUP_JSON cJSON *list = stage_get(stage, CLAIMS);
+    const cJSON *claim = NULL;
+    cJSON_ArrayForEach (claim, json_get(list, "items"))
+        if (!str_equal(json_path_str(claim, "status", "phase", NULL), "Bound"))
+            return false;
+    return json_get(list, "items") && json_get(list, "items")->child;
+}
+
+static void kubectl_apply(const struct stage *stage, const char *manager)
+{
+    CLEANUP_FREE char *path = xasprintf("%s/db.yaml", stage->folder);
+    CLEANUP_FREE char *manifest = NULL;
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    size_t room = 0;
+    assert_true(getline(&manifest, &room, file) > 0);
+    fclose(file);
+    CLEANUP_FREE char *target = xasprintf(SETS "/db?fieldManager=%s", manager);
+    CLEANUP_FREE char *answer = NULL;
+    int status = stage_ask(stage, "PATCH", target, "application/apply-patch+yaml", manifest, &answer);
+    if (status != 200 && status != 201)
+        fail_msg("apply: %d %s", status, answer);
+}
+
+static int setup_with(void **state, int templates, const char *const *options)
+{
+    stage_setup(state);
+    struct stage *stage = *state;
+    CLEANUP_FREE char *audit_log = audit_log_of(stage);
+    const char *words[16] = {"--statefulsets", "--kubelet", "ok", "--audit-log", audit_log};
+    for (size_t i = 0; options && options[i]; i++)
+        words[i + 5] = options[i];
+    stage_serve(stage, words);
+    stage_write(stage, "POST", CLASSES,
+                "{'metadata':{'name':'std'},'provisioner':'x','allowVolumeExpansion':true}");
+    stage_write(stage, "POST", CLASSES, "{'metadata':{'name':'fixed'},'provisioner':'x'}");
+    start_storage(stage);
+    write_manifest(stage, templates, "1Gi", ",\"replicas\":3");
+    kubectl_apply(stage, "me");
+    wait_until(stage, "three ready pods", set_is_ready);
+    wait_until(stage, "claims are bound", claims_are_bound);
+    write_manifest(stage, templates, "2Gi", ",\"replicas\":3");
+    return 0;
+}
+
+static int setup(void **state)
+{
+    return setup_with(state, 1, NULL);
+}
+
+static int setup_by_field(void **state)
+{
+    static const char *const options[] = {"--refuse-by-field", NULL};
+    return setup_with(state, 1, options);
+}
+
+static int setup_three(void **state)
+{
+    return setup_with(state, 3, NULL);
+}
+
+static int teardown(void **state)
+{
+    stage_end(&storage);
+    return stage_teardown(state);
+}
+
+static char *command(const struct stage *stage, const char *words, const char *more)
+{
+    return xasprintf("resize %s -f %s/db.yaml%s", words, stage->folder, more);
+}
+
+static void expect_resize(struct stage *stage, const char *words, const char *more, int exit_code,
+                          const char *output, const char *errors)
+{
+    CLEANUP_FREE char *line = command(stage, words, more);
+    expect_run(stage, line, exit_code, output, errors);
+}
+
+#define IN_TIME " --timeout 60s"
+
+/* --- what is seen --------------------------------------------------------------------------------------- */
+
+/* "name request\n" of each claim; the caller's. */
+static char *claims_text(const struct stage *stage)
+{
+    CLEANUP_JSON cJSON *list = stage_get(stage, CLAIMS);
+    struct buf text = BUF_INIT(65536);
+    const cJSON *claim = NULL;
+    cJSON_ArrayForEach (claim, json_get(list, "items"))
+        buf_addf(&text, "%s %s\n", json_path_str(claim, "metadata", "name", NULL),
+                 json_path_str(claim, "spec", "resources", "requests", "storage", NULL));
+    return buf_take(&text);
+}
+
+/* The set's uid and version; the caller's. */
+static char *set_text(const struct stage *stage)
+{
+    CLEANUP_JSON cJSON *set = stage_get(stage, SETS "/db");
+    assert_non_null(set);
+    return xasprintf("%s %s", json_path_str(set, "metadata", "uid", NULL),
+                     json_path_str(set, "metadata", "resourceVersion", NULL));
+}
+
+static int count_kept(const struct stage *stage)
+{
+    CLEANUP_JSON cJSON *list = stage_get(stage, REVISIONS "?labelSelector=apps.neo.io/resize-of");
+    return cJSON_GetArraySize(json_get(list, "items"));
+}
+
+static void assert_converged(struct stage *stage, const char *pods_before, const char *size)
+{
+    assert_pods(stage, pods_before, "StatefulSet");
+    CLEANUP_FREE char *claims = claims_text(stage);
+    CLEANUP_JSON cJSON *list = stage_get(stage, CLAIMS);
+    const cJSON *claim = NULL;
+    cJSON_ArrayForEach (claim, json_get(list, "items"))
+        if (!str_equal(json_path_str(claim, "spec", "resources", "requests", "storage", NULL), size))
+            fail_msg("not all are %s:\n%s", size, claims);
+    CLEANUP_JSON cJSON *set = stage_get(stage, SETS "/db");
+    const cJSON *template = NULL;
+    cJSON_ArrayForEach (template, json_path(set, "spec", "volumeClaimTemplates", NULL))
+        assert_string_equal(json_path_str(template, "spec", "resources", "requests", "storage", NULL), size);
+    assert_null(json_path(set, "metadata", "annotations", "apps.neo.io/step", NULL));
+    assert_int_equal(count_kept(stage), 0);
+}
+
+/* --- the whole ------------------------------------------------------------------------------------------ */
+
+static void volumes_grow_and_the_next_apply_changes_nothing(void **state)
+{
+    struct stage *stage = *state;
+    wait_for_old_pods();
+    CLEANUP_FREE char *pods = pods_text(stage, false);
+    CLEANUP_FREE char *before = set_text(stage);
+    expect_resize(stage, "plan", "", 0, "data-db-1  std    1Gi   2Gi", NULL);
+    expect_resize(stage, "plan", " -o json", 0, "\"outcome\":\"grow\"", NULL);
+    struct stat status;
+    assert_int_not_equal(stat(stage->journal, &status), 0);
+    CLEANUP_FREE char *planned = set_text(stage);
+    assert_string_equal(planned, before);
+    expect_resize(stage, "converge", IN_TIME, 0, "the same 3 pods, none restarted", NULL);
+    assert_converged(stage, pods, "2Gi");
+    CLEANUP_FREE char *after = set_text(stage);
+    kubectl_apply(stage, "me");
+    let_pass(500);
+    CLEANUP_FREE char *applied = set_text(stage);
+    assert_string_equal(applied, after);
+    expect_resize(stage, "converge", IN_TIME, 0, "nothing to converge", NULL);
+    assert_converged(stage, pods, "2Gi");
+    assert_history(stage);
+}
+
+/* What was changed by hand and is not in the manifest stays: replicas, and a restart's annotation. */
+static void what_others_changed_stays(void **state)
+{
+    struct stage *stage = *state;
+    write_manifest(stage, 1, "1Gi", "");
+    kubectl_apply(stage, "me");
+    stage_write(
+        stage, "PATCH", SETS "/db",
+        "{'spec':{'replicas':3,'template':{'metadata':{'annotations':{'kubectl.kubernetes.io/restartedAt':"
+        "'now'}}}}}");
+    let_pass(500);
+    wait_until(stage, "restarted", set_is_ready);
+    write_manifest(stage, 1, "2Gi", "");
+    expect_resize(stage, "converge", IN_TIME, 0, "the same 3 pods, none restarted", NULL);
+    CLEANUP_FREE char *after = set_text(stage);
+    kubectl_apply(stage, "me");
+    let_pass(500);
+    CLEANUP_FREE char *applied = set_text(stage);
+    assert_string_equal(applied, after);
+    CLEANUP_JSON cJSON *set = stage_get(stage, SETS "/db");
+    assert_int_equal(json_int64_or(json_get(set, "spec"), "replicas", 0), 3);
+    assert_string_equal(json_path_str(set, "spec", "template", "metadata", "annotations",
+                                      "kubectl.kubernetes.io/restartedAt", NULL),
+                        "now");
+}
+
+/* --- refusals ------------------------------------------------------------------------------------------- */
+
+static void replace_in_manifest(const struct stage *stage, const char *from, const char *to)
+{
+    CLEANUP_FREE char *line = xasprintf("sed -i 's|%s|%s|' %s/db.yaml", from, to, stage->folder);
+    assert_int_equal(system(line), 0);
+}
+
+static void what_cannot_be_is_refused_and_nothing_is_written(void **state)
+{
+    struct stage *stage = *state;
+    static const struct {
+        const char *from, *to;
+        int exit_code;
+        const char *words;
+    } table[] = {
+        {"\"serviceName\":\"db\"", "\"serviceName\":\"other\"", 2, "spec.serviceName"},
+        {"\"image\":\"mysql:8.0\"", "\"image\":\"\"", 2, "containers[0].image"},
+        {"\"2Gi\"", "\"500Mi\"", 2, "a volume cannot shrink"},
+        {"\"2Gi\"", "\"2GiB\"", 2, "2GiB"},
+        {"\"storageClassName\":\"std\"", "\"storageClassName\":\"fixed\"", 2, "storageClassName"},
+        {"\"name\":\"data\"", "\"name\":\"other\"", 2, "other"},
+        {"\"serviceName\":\"db\"", "\"nonsense\":1,\"serviceName\":\"db\"", 2, "cannot read the manifest"},
+    };
+    wait_for_old_pods();
+    CLEANUP_FREE char *set = set_text(stage);
+    CLEANUP_FREE char *claims = claims_text(stage);
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        write_manifest(stage, 1, "2Gi", ",\"replicas\":3");
+        replace_in_manifest(stage, table[i].from, table[i].to);
+        expect_resize(stage, "converge", IN_TIME, table[i].exit_code, "", table[i].words);
+        expect_resize(stage, "plan", "", table[i].exit_code, "", table[i].words);
+    }
+    CLEANUP_FREE char *set_after = set_text(stage);
+    CLEANUP_FREE char *claims_after = claims_text(stage);
+    assert_string_equal(set_after, set);
+    assert_string_equal(claims_after, claims);
+    struct stat status;
+    assert_int_not_equal(stat(stage->journal, &status), 0);
+}
+
+/* --- other people in the middle of it ------------------------------------------------------------------- */
+
+static void it_waits_for_quiet_pods_says_so_and_is_gone_on_with(void **state)
+{
+    struct stage *stage = *state;
+    CLEANUP_FREE char *pods = pods_text(stage, false);
+    expect_resize(stage, "converge", " --timeout 1s", 1, "waiting: db-", "goes on");
+    CLEANUP_FREE char *claims = claims_text(stage);
+    assert_string_equal(claims, "data-db-0 2Gi\ndata-db-1 2Gi\ndata-db-2 2Gi\n");
+    wait_for_old_pods();
+    expect_resize(stage, "converge", IN_TIME, 0, "the same 3 pods, none restarted", NULL);
+    assert_converged(stage, pods, "2Gi");
+}
+
+/* --- killed at each edge -------------------------------------------------------------------------------- */
+
+struct edge_count {
+    int died, lived;
+};
+
+static void kill_and_go_on(struct stage *stage, const char *program, const char *words, const char *edge,
+                           const char *kind, struct edge_count *count)
+{
+    CLEANUP_FREE char *crash = xasprintf("NEOSET_CRASH=%s:%s", edge, kind);
+    stage->run.environment[3] = crash;
+    stage_run(stage, program, words);
+    bool died = stage->run.exit_code == -1;
+    if (!died && stage->run.exit_code != 0)
+        fail_msg("%s %s: exit %d: %s %s", edge, kind, stage->run.exit_code, stage->run.output,
+                 stage->run.errors);
+    count->died += died;
+    count->lived += !died;
+    if (died) {
+        /* And once more, as soon as it looks at what it left. */
+        CLEANUP_FREE char *again = xasprintf("NEOSET_CRASH=recover:%s", kind);
+        stage->run.environment[3] = again;
+        stage_run(stage, program, words);
+    }
+    stage->run.environment[3] = NULL;
+    if (died && stage->run.exit_code != 0) {
+        stage_run(stage, "neosetctl", words);
+        if (stage->run.exit_code != 0)
+            fail_msg("after %s %s: exit %d: %s %s", edge, kind, stage->run.exit_code, stage->run.output,
+                     stage->run.errors);
+    }
+}
+
+/* The program ends with its last step: whether its outcome is durable before that is the disk's affair. */
+static bool may_run_through(const char *edge, const char *kind)
+{
+    return strcmp(edge, "done") == 0 && strcmp(kind, "delete") == 0;
+}
+
+static void grow_claims_by_hand(const struct stage *stage, const char *size)
+{
+    CLEANUP_JSON cJSON *list = stage_get(stage, CLAIMS);
+    const cJSON *claim = NULL;
+    cJSON_ArrayForEach (claim, json_get(list, "items")) {
+        CLEANUP_FREE char *path = xasprintf(CLAIMS "/%s", json_path_str(claim, "metadata", "name", NULL));
+        CLEANUP_FREE char *body = xasprintf("{'spec':{'resources':{'requests':{'storage':'%s'}}}}", size);
+        stage_write(stage, "PATCH", path, body);
+    }
+}
+
+static void killed_at_any_edge(struct stage *stage, int templates, bool are_grown)
+{
+    static const char *const edges[] = {"intent-commit", "send", "answer", "outcome", "done"};
+    static const char *const kinds[] = {"grow-claim",         "create-revision",  "orphan-delete",
+                                        "create-statefulset", "restore-managers", "delete"};
+    CLEANUP_FREE char *program = crash_program();
+    if (!program)
+        skip();
+    struct edge_count count = {0};
+    CLEANUP_FREE char *words = command(stage, "converge", IN_TIME);
+    wait_for_old_pods();
+    CLEANUP_FREE char *pods = pods_text(stage, false);
+    int size = are_grown ? 100 : 2;
+    for (size_t i = 0; i < ARRAY_SIZE(edges); i++) {
+        for (size_t k = are_grown; k < ARRAY_SIZE(kinds); k++) {
+            CLEANUP_FREE char *text = xasprintf("%dGi", size++);
+            int lived = count.lived;
+            write_manifest(stage, templates, text, ",\"replicas\":3");
+            if (are_grown)
+                grow_claims_by_hand(stage, text);
+            kill_and_go_on(stage, program, words, edges[i], kinds[k], &count);
+            if (count.lived > lived && !may_run_through(edges[i], kinds[k]))
+                fail_msg("%s %s: it ran through", edges[i], kinds[k]);
+            assert_converged(stage, pods, text);
+            assert_history(stage);
+        }
+    }
+    print_message("    %d templates, claims %s: killed %d times, %d ran through\n", templates,
+                  are_grown ? "grown before" : "to grow", count.died, count.lived);
+}
+
+static void killed_at_any_edge_it_is_gone_on_with(void **state)
+{
+    killed_at_any_edge(*state, 1, false);
+    killed_at_any_edge(*state, 1, true);
+}
+
+static void killed_at_any_edge_with_three_templates_it_is_gone_on_with(void **state)
+{
+    killed_at_any_edge(*state, 3, false);
+    killed_at_any_edge(*state, 3, true);
+}
+
+#define SCENE(name, begin) cmocka_unit_test_setup_teardown(name, begin, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCENE(volumes_grow_and_the_next_apply_changes_nothing, setup),
+        SCENE(what_others_changed_stays, setup),
+        SCENE(what_cannot_be_is_refused_and_nothing_is_written, setup),
+        SCENE(what_cannot_be_is_refused_and_nothing_is_written, setup_by_field),
+        SCENE(it_waits_for_quiet_pods_says_so_and_is_gone_on_with, setup),
+        SCENE(killed_at_any_edge_it_is_gone_on_with, setup),
+        SCENE(killed_at_any_edge_with_three_templates_it_is_gone_on_with, setup_three),
+    };
+    return cmocka_run_group_tests_name("converge", tests, NULL, NULL);
+}
