@@ -6,6 +6,7 @@
 #include "base/time_text.h"
 #include "cmd/look.h"
 #include "cmd/neosetctl_adopt.h"
+#include "cmd/neosetctl_apply.h"
 #include "cmd/neosetctl_continue.h"
 #include "cmd/neosetctl_follow.h"
 #include "cmd/neosetctl_options.h"
@@ -344,6 +345,17 @@ static int run_continue(struct program *program, struct error **err)
     return r;
 }
 
+static int run_apply(struct program *program, struct error **err)
+{
+    struct ctl_apply apply = {.server = &program->server,
+                              .options = program->options,
+                              .out = &program->out,
+                              .look = &program->look,
+                              .say = notice,
+                              .context = program};
+    return ctl_apply(&apply, err);
+}
+
 static int run_resize(struct program *program, struct error **err)
 {
     struct ctl_resize resize = {.options = program->options,
@@ -395,6 +407,8 @@ static int run_command(struct program *program, struct error **err)
         return run_continue(program, err);
     if (str_equal(command, "adopt"))
         return run_adopt(program, err);
+    if (str_equal(command, "apply"))
+        return run_apply(program, err);
     if (str_equal(command, "settle"))
         return run_settle(program, err);
     if (ctl_resize_has(command))
@@ -429,8 +443,10 @@ static int run(const struct option_program *table, const struct options *options
     int r = needs_server ? ctl_server_open(options, &program.server, &err) : 0;
     if (r == 0)
         r = run_command(&program, &err);
+    /* Also of what failed on its way: what was done is told. */
+    int flushed = out_flush(&program.out, r == 0 ? &err : NULL);
     if (r == 0)
-        r = out_flush(&program.out, &err);
+        r = flushed;
     if (r < 0)
         say(&program, error_text(err));
     out_done(&program.out);

@@ -114,6 +114,7 @@ static void flight_release(struct flight *flight)
         flight->operation_name,
         flight->last_reason,
         flight->last_summary,
+        flight->field_manager,
     };
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
         free(texts[i]);
@@ -227,6 +228,10 @@ static char *intent_detail(const struct flight *flight)
         json_add_bool(detail, "lowers_availability", true);
     if (flight->blocks)
         json_add_int64(detail, "blocks", flight->blocks->step);
+    if ((size_t)flight->resource >= KUBE_RESOURCE_COUNT) {
+        CLEANUP_FREE char *resource = kube_resource_text(flight->resource);
+        json_add_str(detail, "resource", resource);
+    }
     return json_print(detail);
 }
 
@@ -237,23 +242,25 @@ void flight_append_intent(struct flight *flight, const struct step_request *requ
     int64_t seq = journal_next_seq(journal);
     flight->key = xasprintf("%s-%lld", journal_nonce(journal), (long long)seq);
     flight->body = preconditions_make_bytes(request, flight->key);
+    /* Not even a digest of it: uid and version name the content (journal.md, "Secrets"). */
+    bool is_secret = str_equal(kube_resource_info(flight->resource)->kind, "Secret");
     CLEANUP_FREE char *audit_id = xasprintf("neo-%s-1", flight->key);
     CLEANUP_FREE char *detail = intent_detail(flight);
-    flight->step =
-        journal_append_intent(journal,
-                              &(struct journal_entry){.kind = JOURNAL_INTENT,
-                                                      .operation = flight->operation,
-                                                      .attempt = 1,
-                                                      .action = info->text,
-                                                      .object = kube_resource_info(flight->resource)->kind,
-                                                      .namespace = flight->namespace,
-                                                      .name = flight->name,
-                                                      .uid = flight->uid,
-                                                      .version = flight->version,
-                                                      .audit_id = audit_id,
-                                                      .reason = request->reason,
-                                                      .detail = detail},
-                              flight->body, strlen(flight->body), info->keep_body);
+    flight->step = journal_append_intent(
+        journal,
+        &(struct journal_entry){.kind = JOURNAL_INTENT,
+                                .operation = flight->operation,
+                                .attempt = 1,
+                                .action = info->text,
+                                .object = kube_resource_info(flight->resource)->kind,
+                                .namespace = flight->namespace,
+                                .name = flight->name,
+                                .uid = flight->uid,
+                                .version = flight->version,
+                                .audit_id = audit_id,
+                                .reason = request->reason,
+                                .detail = detail},
+        is_secret ? NULL : flight->body, is_secret ? 0 : strlen(flight->body), info->keep_body && !is_secret);
     ENSURE(flight->step == seq);
     flight->newest_seq = seq;
     flight->state = FLIGHT_INTENT;
@@ -275,6 +282,8 @@ static struct flight *flight_of_request(struct gateway *gateway, const struct st
     flight_join_workload(flight, request->operation_resource, request->operation_namespace,
                          request->operation_name);
     flight->lowers_availability = request->lowers_availability;
+    flight->field_manager = xstrdup_or_null(request->field_manager);
+    flight->is_forced = request->is_forced;
     return flight;
 }
 
@@ -313,6 +322,9 @@ static int submit_again(struct flight *flight, const struct step_request *reques
             return -ERROR_CONFLICT; /* another step; this one ends at its horizon */
         flight->body = STEAL(bytes);
     }
+    /* What no column holds of an apply that an ended run began. */
+    str_replace(&flight->field_manager, request->field_manager);
+    flight->is_forced = request->is_forced;
     flight->done = done;
     flight->context = context;
     flight_send_again(flight);
@@ -367,12 +379,15 @@ int gateway_submit(struct gateway *gateway, struct step_request *request, step_d
 static char *write_path(const struct flight *flight)
 {
     const struct step_kind_info *info = step_kind_info(flight->kind);
-    bool creates = step_creates(flight->kind);
-    char *path =
-        kube_path(flight->resource, flight->namespace, creates ? NULL : flight->name, flight->subresource);
+    char *path = kube_path(flight->resource, flight->namespace,
+                           step_posts(flight->kind) ? NULL : flight->name, flight->subresource);
     kube_path_add_query(&path, "timeout", "10s");
     if (strcmp(info->method, "DELETE") != 0)
-        kube_path_add_query(&path, "fieldManager", flight->gateway->options.field_manager);
+        kube_path_add_query(&path, "fieldManager",
+                            flight->field_manager ? flight->field_manager
+                                                  : flight->gateway->options.field_manager);
+    if (flight->is_forced)
+        kube_path_add_query(&path, "force", "true");
     return path;
 }
 

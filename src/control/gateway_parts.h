@@ -64,6 +64,8 @@ struct flight {
     char *operation_namespace;
     char *operation_name; /* NULL: not known any more */
     bool lowers_availability;
+    char *field_manager; /* NULL: the gateway's */
+    bool is_forced;
 
     int unknowns;                /* `unknown` entries; the attempt under way is this + 1 */
     bool attempt_is_open;        /* that attempt may have left, and no `unknown` entry closes it yet */

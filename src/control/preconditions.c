@@ -59,7 +59,7 @@ char *preconditions_make_bytes(const struct step_request *request, const char *k
     CLEANUP_JSON cJSON *body = NULL;
     if (is_method(request->kind, "DELETE"))
         body = delete_body(request);
-    else if (is_method(request->kind, "PATCH"))
+    else if (!step_creates(request->kind))
         body = patch_body(request);
     else
         body = json_copy(request->body);
@@ -122,15 +122,14 @@ int preconditions_check(enum step_kind kind, const char *name, const char *bytes
     int result = json_parse(bytes, length, &body, err);
     if (result < 0)
         return result;
+    if (step_creates(kind))
+        return check_create(body, name, err);
     if (is_method(kind, "PATCH"))
         return check_pair(json_get(body, "metadata"), "a patch", err);
     if (kind == STEP_ORPHAN_DELETE)
         return preconditions_check_orphan_delete(body, false, err);
-    if (is_method(kind, "DELETE")) {
-        if (!str_equal(json_str(body, "kind"), "DeleteOptions"))
-            return error_set(err, ERROR_INVALID, "a delete without DeleteOptions does not leave");
-        return check_pair(json_get(body, "preconditions"), "a delete", err);
-    }
-    ENSURE(step_creates(kind));
-    return check_create(body, name, err);
+    ENSURE(is_method(kind, "DELETE"));
+    if (!str_equal(json_str(body, "kind"), "DeleteOptions"))
+        return error_set(err, ERROR_INVALID, "a delete without DeleteOptions does not leave");
+    return check_pair(json_get(body, "preconditions"), "a delete", err);
 }

@@ -138,11 +138,23 @@ static void close_overtaken(struct gateway *gateway, const struct open_copy *cop
     journal_commit_soon(gateway->options.journal);
 }
 
+/* The object of an apply may be of any kind: the intent says where it is then. */
+static bool find_resource(const struct open_copy *copy, enum kube_resource *ret)
+{
+    CLEANUP_JSON cJSON *detail = NULL;
+    if (copy->detail && json_parse(copy->detail, strlen(copy->detail), &detail, NULL) == 0) {
+        const char *text = json_str(detail, "resource");
+        if (text)
+            return kube_resource_of_text(text, copy->object, ret) == 0;
+    }
+    return kube_resource_by_name(copy->object, ret) == 0;
+}
+
 static void take_over(struct gateway *gateway, const struct open_copy *copy)
 {
     int kind = step_kind_of_text(copy->action);
     enum kube_resource resource;
-    if (kind < 0 || kube_resource_by_name(copy->object, &resource) < 0) {
+    if (kind < 0 || !find_resource(copy, &resource)) {
         /* Written by a newer program: only that one can resolve it. It stays open and is shown. */
         gateway->metrics.unreadable++;
         return;

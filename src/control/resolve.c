@@ -163,6 +163,20 @@ enum step_verdict step_resolve_advance(const struct step_doubt *doubt, const cJS
     return open_or_absent(doubt, object);
 }
 
+/* The version that it was sent for is still there: it may arrive, or has changed nothing. Another one may be
+ * its work: whoever wanted it tries again, and finds that nothing is left to do. */
+enum step_verdict step_resolve_apply(const struct step_doubt *doubt, const cJSON *object)
+{
+    return is_another(doubt, object) ? STEP_OVERTAKEN : open_or_absent(doubt, object);
+}
+
+enum step_verdict step_resolve_apply_new(const struct step_doubt *doubt, const cJSON *object)
+{
+    if (object)
+        return STEP_OVERTAKEN;
+    return doubt->horizon_passed ? STEP_ABSENT : STEP_OPEN;
+}
+
 enum step_verdict step_resolve_delete(const struct step_doubt *doubt, const cJSON *object)
 {
     if (is_another(doubt, object))

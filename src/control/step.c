@@ -19,9 +19,14 @@ const struct step_kind_info *step_kind_info(enum step_kind kind)
     return &kinds[kind];
 }
 
-bool step_creates(enum step_kind kind)
+bool step_posts(enum step_kind kind)
 {
     return strcmp(step_kind_info(kind)->method, "POST") == 0;
+}
+
+bool step_creates(enum step_kind kind)
+{
+    return step_posts(kind) || kind == STEP_APPLY_NEW;
 }
 
 int step_kind_of_text(const char *text)
@@ -117,6 +122,7 @@ void step_request_free(struct step_request *request)
         request->go_to,
         request->operation_namespace,
         request->operation_name,
+        request->field_manager,
     };
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
         free(texts[i]);

@@ -41,6 +41,8 @@ typedef enum step_verdict step_resolve(const struct step_doubt *doubt, const cJS
 step_resolve step_resolve_create, step_resolve_create_shared, step_resolve_recreate, step_resolve_patch,
     step_resolve_grow, step_resolve_managers, step_resolve_gate, step_resolve_advance, step_resolve_delete,
     step_resolve_orphan_delete;
+/* A user's manifest carries no key: only an answer says that it was applied. */
+step_resolve step_resolve_apply, step_resolve_apply_new;
 
 /* X(NAME, text in the journal, method, content type, keep the body, stamp, resolver).
  * A kind without a resolver does not compile. */
@@ -68,6 +70,8 @@ step_resolve step_resolve_create, step_resolve_create_shared, step_resolve_recre
       step_resolve_patch)                                                                                    \
     X(RESTORE_MANAGERS, "restore-managers", "PATCH", KUBE_MERGE, true, step_stamp_none,                      \
       step_resolve_managers)                                                                                 \
+    X(APPLY, "apply", "PATCH", KUBE_APPLY, false, step_stamp_none, step_resolve_apply)                       \
+    X(APPLY_NEW, "apply-new", "PATCH", KUBE_APPLY, false, step_stamp_none, step_resolve_apply_new)           \
     X(BLOCK, "block", "PATCH", KUBE_MERGE, true, step_stamp_annotation, step_resolve_patch)
 
 #define KUBE_JSON "application/json"
@@ -92,8 +96,10 @@ struct step_kind_info {
 };
 const struct step_kind_info *step_kind_info(enum step_kind kind);
 int step_kind_of_text(const char *text); /* -1: unknown */
-/* It makes an object: it has no preconditions, and its path no name. */
+/* It makes an object: it has no preconditions. */
 bool step_creates(enum step_kind kind);
+/* Its path ends with the collection: the name is in the body alone. */
+bool step_posts(enum step_kind kind);
 
 /* All pointers are borrowed for the call. */
 struct step_outcome {
@@ -132,6 +138,9 @@ struct step_request {
     char *come_from;
     char *go_to;
     bool lowers_availability;
+    /* Of an apply: who is to own the fields (NULL: the gateway's), and whether others' are taken over. */
+    char *field_manager;
+    bool is_forced;
 };
 struct step_request *step_request_make(enum step_kind kind, enum kube_resource resource,
                                        const char *namespace, const char *name);

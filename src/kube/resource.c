@@ -24,18 +24,80 @@ static const struct {
     {"ev", KUBE_EVENT},   {"sts", KUBE_STATEFULSET}, {"crd", KUBE_DEFINITION},
 };
 
+/* What kube_resource_intern made, in the order of their numbers behind those of the table. */
+static struct kube_resource_info *others[KUBE_OTHERS_MAX];
+static size_t other_count;
+
 const struct kube_resource_info *kube_resource_info(enum kube_resource resource)
 {
-    PRE((size_t)resource < KUBE_RESOURCE_COUNT);
-    return &resources[resource];
+    size_t number = (size_t)resource;
+    PRE(number < KUBE_RESOURCE_COUNT + other_count);
+    return number < KUBE_RESOURCE_COUNT ? &resources[number] : others[number - KUBE_RESOURCE_COUNT];
+}
+
+static struct kube_resource_info *copy_info(const struct kube_resource_info *info)
+{
+    struct kube_resource_info *copy = xcalloc(1, sizeof *copy);
+    copy->kind = xstrdup(info->kind);
+    copy->group = xstrdup(info->group);
+    copy->version = xstrdup(info->version);
+    copy->plural = xstrdup(info->plural);
+    copy->namespaced = info->namespaced;
+    return copy;
+}
+
+int kube_resource_intern(const struct kube_resource_info *info, enum kube_resource *ret)
+{
+    PRE(*info->kind && *info->version && *info->plural);
+    for (size_t i = 0; i < KUBE_RESOURCE_COUNT + other_count; i++) {
+        const struct kube_resource_info *known = kube_resource_info((enum kube_resource)i);
+        *ret = (enum kube_resource)i;
+        if (str_equal(known->kind, info->kind) && str_equal(known->group, info->group) &&
+            str_equal(known->version, info->version))
+            return 0;
+    }
+    if (other_count == KUBE_OTHERS_MAX)
+        return -ERROR_TOO_LARGE;
+    others[other_count++] = copy_info(info);
+    *ret = (enum kube_resource)(KUBE_RESOURCE_COUNT + other_count - 1);
+    return 0;
+}
+
+char *kube_resource_text(enum kube_resource resource)
+{
+    const struct kube_resource_info *info = kube_resource_info(resource);
+    return xasprintf("%s/%s/%s/%s", info->group, info->version, info->plural,
+                     info->namespaced ? "namespaced" : "cluster");
+}
+
+int kube_resource_of_text(const char *text, const char *kind, enum kube_resource *ret)
+{
+    CLEANUP_FREE char *memory = xstrdup(text);
+    char *parts[4] = {memory};
+    for (size_t i = 1; i < ARRAY_SIZE(parts); i++) {
+        char *slash = strchr(parts[i - 1], '/');
+        if (!slash)
+            return -ERROR_INVALID;
+        *slash = '\0';
+        parts[i] = slash + 1;
+    }
+    struct kube_resource_info info = {.kind = kind,
+                                      .group = parts[0],
+                                      .version = parts[1],
+                                      .plural = parts[2],
+                                      .namespaced = str_equal(parts[3], "namespaced")};
+    if (!*kind || !*info.version || !*info.plural || (!info.namespaced && !str_equal(parts[3], "cluster")))
+        return -ERROR_INVALID;
+    return kube_resource_intern(&info, ret);
 }
 
 int kube_resource_by_name(const char *name, enum kube_resource *ret)
 {
     PRE(name && ret);
-    for (size_t i = 0; i < KUBE_RESOURCE_COUNT; i++) {
+    for (size_t i = 0; i < KUBE_RESOURCE_COUNT + other_count; i++) {
+        const struct kube_resource_info *info = kube_resource_info((enum kube_resource)i);
         /* The singular is the kind in lower case. */
-        if (strcasecmp(name, resources[i].kind) == 0 || strcasecmp(name, resources[i].plural) == 0) {
+        if (strcasecmp(name, info->kind) == 0 || strcasecmp(name, info->plural) == 0) {
             *ret = (enum kube_resource)i;
             return 0;
         }

@@ -39,6 +39,17 @@ const struct kube_resource_info *kube_resource_info(enum kube_resource resource)
 /* By kind, plural, singular or kubectl's short name ("neo", "po", "pvc", "sts" ...), in any case;
  * -ERROR_NOT_FOUND. */
 int kube_resource_by_name(const char *name, enum kube_resource *ret);
+enum { KUBE_OTHERS_MAX = 1024 };
+/* A resource that is not in the table above, as a server's discovery names it (a user's manifest may be of
+ * any kind). The same kind and group are the same resource for as long as the process lives: its info, its
+ * paths and kube_resource_by_name know it from now on. This list of names only grows, and nothing else is
+ * kept beside it: the one thing here that changes. -ERROR_TOO_LARGE: more than KUBE_OTHERS_MAX. */
+int kube_resource_intern(const struct kube_resource_info *info, enum kube_resource *ret);
+/* "apps/v1/deployments/namespaced", from which kube_resource_of_text makes the same resource again in another
+ * process, with its kind; the caller's. -ERROR_INVALID: text is none. */
+char *kube_resource_text(enum kube_resource resource);
+int kube_resource_of_text(const char *text, const char *kind, enum kube_resource *ret);
+
 /* "apps/v1", or "v1" for the core group; the caller's. */
 char *kube_resource_api_version(enum kube_resource resource);
 

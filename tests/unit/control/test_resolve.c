@@ -60,6 +60,18 @@ static const struct row {
     {"create: nobody's", STEP_CREATE_POD, false, "s1", "{}", "{" META("u9", "1", "") "}", STEP_REJECTED},
     {"create: a key that only begins like ours", STEP_CREATE_POD, false, "s1", "{}",
      "{" META("u9", "1", STEP(KEY "1")) "}", STEP_REJECTED},
+    /* server-side apply: only a 2xx says that it was applied */
+    {"apply: the version that was sent", STEP_APPLY, false, NULL, NULL, "{" META("u1", "10", "") "}",
+     STEP_OPEN},
+    {"apply: the version moved", STEP_APPLY, false, NULL, NULL, "{" META("u1", "11", "") "}", STEP_ABSENT},
+    {"apply: another uid", STEP_APPLY, false, NULL, NULL, "{" META("u2", "10", "") "}", STEP_OVERTAKEN},
+    {"apply: gone", STEP_APPLY, false, NULL, NULL, NULL, STEP_OVERTAKEN},
+    {"apply of what is not there: 404 before the horizon", STEP_APPLY_NEW, false, NULL, NULL, NULL,
+     STEP_OPEN},
+    {"apply of what is not there: 404 after the horizon", STEP_APPLY_NEW, true, NULL, NULL, NULL,
+     STEP_ABSENT},
+    {"apply of what is not there: it is there", STEP_APPLY_NEW, false, NULL, NULL,
+     "{" META("u9", "1", "") "}", STEP_OVERTAKEN},
     /* create of what may be anyone's */
     {"claim: our key", STEP_CREATE_CLAIM, false, NULL, NULL, "{" META("u9", "1", STEP(KEY)) "}",
      STEP_APPLIED},
@@ -208,7 +220,8 @@ static void every_kind_has_a_name_of_its_own(void **state)
         assert_non_null(info->resolve);
         assert_non_null(info->stamp);
         /* What holds a pod template may carry passwords: digest only. */
-        bool holds_template = strcmp(info->method, "POST") == 0 || kind == STEP_RESTORE_TEMPLATE;
+        bool holds_template = strcmp(info->method, "POST") == 0 || kind == STEP_RESTORE_TEMPLATE ||
+                              strcmp(info->content_type, KUBE_APPLY) == 0;
         assert_int_equal(info->keep_body, !holds_template);
     }
     assert_int_equal(step_kind_of_text("no such kind"), -1);
@@ -220,7 +233,7 @@ static void every_kind_has_a_name_of_its_own(void **state)
 static struct step_request *request_of(enum step_kind kind, const char *body)
 {
     struct step_request *request = step_request_make(kind, KUBE_POD, "db", "mysql-4");
-    if (strcmp(step_kind_info(kind)->method, "POST") != 0) {
+    if (!step_creates(kind)) {
         request->uid = xstrdup("u1");
         request->version = xstrdup("10");
     }

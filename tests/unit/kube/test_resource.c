@@ -53,6 +53,47 @@ static void dots_alone_are_no_way_up(void **state)
     assert_string_equal(inside, "/api/v1/namespaces/default/pods/a..b");
 }
 
+static void a_kind_of_a_users_manifest_is_known_once_it_was_met(void **state)
+{
+    (void)state;
+    struct kube_resource_info toy = {"Toy", "example.com", "v1", "toys", true};
+    enum kube_resource resource, again;
+    assert_int_equal(kube_resource_by_name("toys", &resource), -ERROR_NOT_FOUND);
+    assert_int_equal(kube_resource_intern(&toy, &resource), 0);
+    assert_true((size_t)resource >= KUBE_RESOURCE_COUNT);
+    assert_int_equal(kube_resource_intern(&toy, &again), 0);
+    assert_int_equal(resource, again);
+    toy.version = "v2";
+    assert_int_equal(kube_resource_intern(&toy, &again), 0);
+    assert_int_not_equal(resource, again);
+    CLEANUP_FREE char *path = kube_path(resource, "shop", "car", NULL);
+    assert_string_equal(path, "/apis/example.com/v1/namespaces/shop/toys/car");
+    assert_int_equal(kube_resource_by_name("Toy", &again), 0);
+    assert_int_equal(resource, again);
+    /* Those of the table are what they were. */
+    struct kube_resource_info pod = {"Pod", "", "v1", "pods", true};
+    assert_int_equal(kube_resource_intern(&pod, &resource), 0);
+    assert_int_equal(resource, KUBE_POD);
+}
+
+static void a_resource_is_told_to_another_process(void **state)
+{
+    (void)state;
+    CLEANUP_FREE char *set = kube_resource_text(KUBE_STATEFULSET);
+    CLEANUP_FREE char *definition = kube_resource_text(KUBE_DEFINITION);
+    CLEANUP_FREE char *pod = kube_resource_text(KUBE_POD);
+    assert_string_equal(set, "apps/v1/statefulsets/namespaced");
+    assert_string_equal(definition, "apiextensions.k8s.io/v1/customresourcedefinitions/cluster");
+    assert_string_equal(pod, "/v1/pods/namespaced");
+    enum kube_resource resource;
+    assert_int_equal(kube_resource_of_text(set, "StatefulSet", &resource), 0);
+    assert_int_equal(resource, KUBE_STATEFULSET);
+    static const char *const bad[] = {"", "apps/v1", "apps/v1/sets/", "apps/v1/sets/somewhere",
+                                      "//sets/cluster"};
+    for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+        assert_int_equal(kube_resource_of_text(bad[i], "Set", &resource), -ERROR_INVALID);
+}
+
 static void a_path_has_no_fixed_size(void **state)
 {
     (void)state;
@@ -125,6 +166,8 @@ int main(void)
         cmocka_unit_test(a_path_names_group_version_namespace_and_name),
         cmocka_unit_test(everything_in_a_path_is_percent_encoded),
         cmocka_unit_test(dots_alone_are_no_way_up),
+        cmocka_unit_test(a_kind_of_a_users_manifest_is_known_once_it_was_met),
+        cmocka_unit_test(a_resource_is_told_to_another_process),
         cmocka_unit_test(a_path_has_no_fixed_size),
         cmocka_unit_test(a_query_is_encoded_and_appended),
         cmocka_unit_test(unreserved_characters_stay),

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/neosetctl_apply_parts.h"
+#include "kube/object.h"
+
+enum { UNDER_WAY_MAX = 48 }; /* a connection takes about a hundred, and the server has other users */
+
+/* Many trials at a time: of each object what is there, then what an apply would make of it. */
+struct trials {
+    struct apply *apply;
+    size_t next; /* the next item to be looked at */
+    size_t under_way;
+    bool is_over; /* nothing new is begun */
+    int result;
+    struct error *err;
+};
+
+struct trial {
+    struct trials *trials;
+    struct apply_item *item;
+    cJSON *live; /* or NULL */
+};
+
+static void begin_more(struct trials *trials);
+
+/* Takes trial. */
+static void end(struct trial *trial)
+{
+    struct trials *trials = trial->trials;
+    json_delete(trial->live);
+    free(trial);
+    trials->under_way--;
+    begin_more(trials);
+    if (trials->under_way == 0)
+        env_stop(trials->apply->wanted->server->env);
+}
+
+/* Not about the object, but about the server or our rights at large: everything ends. Takes trial. */
+static void give_up(struct trial *trial, const struct kube_answer *answer)
+{
+    struct trials *trials = trial->trials;
+    CLEANUP_FREE char *what = manifest_text(trial->item->manifest);
+    CLEANUP_FREE char *sentence = kube_answer_sentence(answer, what);
+    if (trials->result == 0)
+        trials->result =
+            error_set(&trials->err, answer->code != ERROR_NONE ? answer->code : ERROR_FAILED, "%s", sentence);
+    trials->is_over = true;
+    end(trial);
+}
+
+/* --- what a refusal says -------------------------------------------------------------------------------- */
+
+static bool has_cause(const struct kube_answer *answer, const char *reason, const char *field)
+{
+    for (size_t i = 0; i < answer->cause_count; i++)
+        if (str_equal(answer->causes[i].reason, reason) &&
+            (!field || str_equal(answer->causes[i].field, field)))
+            return true;
+    return false;
+}
+
+/* The two generations of the refusal of another volumeClaimTemplate (volume.md, Converge 2). Which field it
+ * is the older one does not tell: converging finds out. */
+static bool says_immutable(const struct apply_item *item, const struct kube_answer *answer)
+{
+    return item->resource == KUBE_STATEFULSET && answer->http == 422 &&
+           (has_cause(answer, "FieldValueForbidden", "spec") ||
+            has_cause(answer, "FieldValueInvalid", "spec.volumeClaimTemplates"));
+}
+
+/* The server's own words, for the terminal of the user whose manifest it is. */
+static char *refusal_text(const struct apply_item *item, const struct kube_answer *answer)
+{
+    const char *words = *answer->message ? answer->message : answer->summary;
+    if (answer->http == 409 && has_cause(answer, "FieldManagerConflict", NULL))
+        return xasprintf("%s; leave these fields out, or take them over with --force-conflicts", words);
+    if (answer->http == 404 && item->namespace)
+        return xasprintf("%s: create the namespace first, or put it into -f", words);
+    if (answer->http == 403)
+        return xasprintf("%s: you need the permission; `kubectl auth can-i patch %s%s%s` tells", words,
+                         kube_resource_info(item->resource)->plural, item->namespace ? " -n " : "",
+                         item->namespace ? item->namespace : "");
+    return xstrdup(words);
+}
+
+static bool is_about_the_object(const struct kube_answer *answer)
+{
+    return answer->outcome == KUBE_REFUSED && !answer->stranger &&
+           (answer->http == 400 || answer->http == 403 || answer->http == 404 || answer->http == 405 ||
+            answer->http == 409 || answer->http == 413 || answer->http == 415 || answer->http == 422 ||
+            (answer->http == 500 && !*answer->reason));
+}
+
+/* --- the two questions ---------------------------------------------------------------------------------- */
+
+static void refuse(struct apply_item *item, char *problem)
+{
+    free(item->problem);
+    item->problem = problem;
+    item->result = APPLY_REFUSED;
+}
+
+static void tried(void *context, const struct kube_answer *answer)
+{
+    struct trial *trial = context;
+    struct apply_item *item = trial->item;
+    if (answer->outcome == KUBE_OK && answer->body) {
+        item->result = !trial->live                            ? APPLY_CREATED
+                       : json_equal(trial->live, answer->body) ? APPLY_UNCHANGED
+                                                               : APPLY_CHANGED;
+    } else if (says_immutable(item, answer)) {
+        refuse(item,
+               xasprintf("its volumeClaimTemplates, or other fields that cannot be changed, are not as they "
+                         "are declared: `neosetctl resize converge -f FILE -n %s` grows its volumes",
+                         item->namespace));
+    } else if (is_about_the_object(answer)) {
+        refuse(item, refusal_text(item, answer));
+    } else {
+        give_up(trial, answer);
+        return;
+    }
+    end(trial);
+}
+
+static void try_apply(struct trial *trial)
+{
+    struct apply *apply = trial->trials->apply;
+    struct apply_item *item = trial->item;
+    struct exempt_request request = {.kind = EXEMPT_DRY_RUN,
+                                     .method = "PATCH",
+                                     .resource = item->resource,
+                                     .namespace = item->namespace,
+                                     .name = item->name,
+                                     .content_type = KUBE_APPLY,
+                                     .field_manager = apply->field_manager,
+                                     .is_forced = apply->is_forced,
+                                     .body = item->manifest->object,
+                                     .timeout_us = apply->wanted->server->timeout_us};
+    exempt_write(apply->session.exempt, &request, tried, trial);
+}
+
+/* The API server itself says that there is no such object. */
+static bool says_absent(const struct kube_answer *answer)
+{
+    return answer->outcome == KUBE_REFUSED && answer->http == 404 && !answer->stranger;
+}
+
+static void looked(void *context, const struct kube_answer *answer)
+{
+    struct trial *trial = context;
+    struct apply_item *item = trial->item;
+    str_replace(&item->uid, NULL);
+    str_replace(&item->version, NULL);
+    if (answer->outcome == KUBE_OK) {
+        str_replace(&item->uid, kube_object_uid(answer->body));
+        str_replace(&item->version, kube_object_version(answer->body));
+        trial->live = json_copy(answer->body);
+    }
+    bool can_be_wanted = answer->outcome == KUBE_OK || says_absent(answer);
+    if (answer->outcome == KUBE_OK && kube_object_is_deleting(answer->body)) {
+        /* An apply to it answers 200, and is lost with it. */
+        refuse(item, xstrdup("it is being deleted: wait until it is gone"));
+        end(trial);
+    } else if (can_be_wanted) {
+        try_apply(trial);
+    } else if (is_about_the_object(answer)) {
+        CLEANUP_FREE char *what = manifest_text(item->manifest);
+        refuse(item, kube_answer_sentence(answer, what));
+        end(trial);
+    } else {
+        give_up(trial, answer);
+    }
+}
+
+static void begin(struct trials *trials, struct apply_item *item)
+{
+    struct ctl_server *server = trials->apply->wanted->server;
+    struct trial *trial = xcalloc(1, sizeof *trial);
+    trial->trials = trials;
+    trial->item = item;
+    trials->under_way++;
+    CLEANUP_FREE char *path = kube_path(item->resource, item->namespace, item->name, NULL);
+    kube_get(server->client, path, server->timeout_us, looked, trial);
+}
+
+static void begin_more(struct trials *trials)
+{
+    struct apply *apply = trials->apply;
+    while (!trials->is_over && trials->under_way < UNDER_WAY_MAX && trials->next < apply->count) {
+        struct apply_item *item = &apply->items[trials->next++];
+        if (item->result == APPLY_WAITING && item->is_known && !item->is_untried)
+            begin(trials, item);
+    }
+}
+
+static int run(struct trials *trials, struct error **err)
+{
+    struct env *env = trials->apply->wanted->server->env;
+    while (trials->under_way > 0)
+        env_run(env);
+    if (trials->result < 0 && err)
+        *err = STEAL(trials->err);
+    error_free(trials->err);
+    return trials->result;
+}
+
+int apply_try(struct apply *apply, struct error **err)
+{
+    struct trials trials = {.apply = apply};
+    begin_more(&trials);
+    return run(&trials, err);
+}
+
+int apply_try_one(struct apply *apply, struct apply_item *item, struct error **err)
+{
+    struct trials trials = {.apply = apply, .is_over = true};
+    item->result = APPLY_WAITING;
+    begin(&trials, item);
+    return run(&trials, err);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * neosetctl apply against the simulated API server: tried first, written in order and journaled, told as a
+ * table; what cannot be applied keeps everything from being written. */
+#include "ctl_stage.h"
+
+/* A manifest with ' for ", in the stage's folder; the path is the caller's. */
+static char *put(const struct stage *stage, const char *name, const char *text)
+{
+    char *path = xasprintf("%s/%s", stage->folder, name);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    fclose(file);
+    return path;
+}
+
+static void expect_apply(struct stage *stage, const char *text, const char *options, int code,
+                         const char *output, const char *errors)
+{
+    CLEANUP_FREE char *path = put(stage, "a.yaml", text);
+    CLEANUP_FREE char *line = xasprintf("apply -f %s%s%s", path, *options ? " " : "", options);
+    expect_run(stage, line, code, output, errors);
+}
+
+/* How many steps the user's journal has, and how many of them are open. */
+static void expect_steps(struct stage *stage, const char *what)
+{
+    CLEANUP_FREE char *line = xasprintf("export steps -o jsonl --journal %s", stage->journal);
+    struct program_run audit = {0};
+    struct buf text = BUF_INIT(65536);
+    program_run(&audit, "neoset-audit", line);
+    char *rest = NULL;
+    for (char *row = strtok_r(audit.output, "\n", &rest); row; row = strtok_r(NULL, "\n", &rest)) {
+        CLEANUP_JSON cJSON *step = NULL;
+        assert_int_equal(json_parse(row, strlen(row), &step, NULL), 0);
+        buf_addf(&text, "%s %s/%s %s\n", json_str(step, "action"), json_str(step, "object"),
+                 json_str(step, "name"), json_str(step, "outcome"));
+    }
+    program_run_done(&audit);
+    assert_string_equal(buf_text(&text), what);
+    buf_done(&text);
+}
+
+static bool is_there(const struct stage *stage, const char *path)
+{
+    int code = stage_ask(stage, "GET", path, JSON_TYPE, "", NULL);
+    return code == 200;
+}
+
+static bool has_journal(const struct stage *stage)
+{
+    struct stat status;
+    return stat(stage->journal, &status) == 0;
+}
+
+#define MAP(name, value)                                                                                     \
+    "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: " name "}, data: {key: " value "}}\n"
+#define MAPS "/api/v1/namespaces/default/configmaps"
+#define STATEFULSET(size)                                                                                    \
+    "---\n{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db}, spec: {replicas: 1, serviceName: "  \
+    "db, selector: "                                                                                         \
+    "{matchLabels: {app: db}}, template: {metadata: {labels: {app: db}}, spec: {containers: [{name: db, "    \
+    "image: x}]}}, "                                                                                         \
+    "volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: "       \
+    "{requests: "                                                                                            \
+    "{storage: " size "}}}}]}}\n"
+
+static void it_says_of_each_what_became_of_it(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, false);
+    expect_apply(stage, MAP("a", "x") MAP("b", "x") STATEFULSET("1Gi"), "", 0,
+                 "OBJECT               NAMESPACE  RESULT\n"
+                 "configmap/a          default    created\n"
+                 "configmap/b          default    created\n"
+                 "statefulset.apps/db  default    created\n",
+                 NULL);
+    expect_steps(stage, "apply-new ConfigMap/a applied\napply-new ConfigMap/b applied\n"
+                        "apply-new StatefulSet/db applied\n");
+    expect_apply(stage, MAP("a", "x") MAP("b", "z") STATEFULSET("1024Mi"), "", 0,
+                 "configmap/a          default    unchanged\n"
+                 "configmap/b          default    configured\n"
+                 "statefulset.apps/db  default    unchanged\n",
+                 NULL);
+    expect_steps(stage, "apply-new ConfigMap/a applied\napply-new ConfigMap/b applied\n"
+                        "apply-new StatefulSet/db applied\napply ConfigMap/b applied\n");
+    expect_apply(stage, MAP("a", "x"), "-o json", 0, "\"result\":\"unchanged\"", NULL);
+}
+
+static void what_would_change_nothing_is_not_written(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, false);
+    stage_write(stage, "POST", MAPS, "{'metadata':{'name':'a'},'data':{'key':'x'}}");
+    expect_apply(stage, MAP("a", "x"), "--dry-run", 0, "configmap/a", "nothing was written (--dry-run)");
+    assert_false(has_journal(stage));
+    expect_apply(stage, MAP("a", "x"), "", 0, "configured", NULL); /* its fields are owned now */
+    expect_apply(stage, MAP("a", "x"), "", 0, "unchanged", NULL);
+    expect_steps(stage, "apply ConfigMap/a applied\n");
+}
+
+static void a_dry_run_writes_nothing(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, false);
+    expect_apply(stage, MAP("a", "x"), "--dry-run", 0, "configmap/a  default    created",
+                 "nothing was written");
+    assert_false(is_there(stage, MAPS "/a"));
+    assert_false(has_journal(stage));
+}
+
+static void one_that_is_refused_keeps_all_from_being_written(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, false);
+    expect_apply(
+        stage,
+        MAP("a", "x") "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: b}, data: {key: [x]}}\n", "",
+        2, "", "ConfigMap b in namespace default");
+    assert_non_null(strstr(stage->run.errors, "a.yaml, line 4"));
+    assert_non_null(strstr(stage->run.errors, "1 of 2 objects are refused, so nothing was written"));
+    assert_false(is_there(stage, MAPS "/a"));
+    assert_false(has_journal(stage));
+}
+
+static void a_set_whose_volumes_grew_is_told_the_way(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, false);
+    expect_apply(stage, STATEFULSET("1Gi"), "", 0, "created", NULL);
+    expect_apply(stage, MAP("a", "x") STATEFULSET("2Gi"), "", 2, "",
+                 "neosetctl resize converge -f FILE -n default");
+    assert_false(is_there(stage, MAPS "/a"));
+}
+
+static void fields_of_others_are_taken_over_only_when_asked(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, false);
+    expect_apply(stage, MAP("a", "x"), "--field-manager other", 0, "created", NULL);
+    expect_apply(stage, MAP("a", "z"), "", 2, "", "--force-conflicts");
+    expect_apply(stage, MAP("a", "z"), "--force-conflicts", 0, "configured", NULL);
+    CLEANUP_JSON cJSON *map = stage_get(stage, MAPS "/a");
+    assert_string_equal(json_path_str(map, "data", "key", NULL), "z");
+}
+
+static void namespaces_and_definitions_come_first(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, false);
+    static const char text[] =
+        "{apiVersion: example.com/v1, kind: Toy, metadata: {name: car, namespace: shop}, spec: {wheels: 4}}\n"
+        "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: shop}}\n"
+        "---\n{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: "
+        "toys.example.com}, "
+        "spec: {group: example.com, scope: Namespaced, names: {kind: Toy, plural: toys, singular: toy, "
+        "listKind: "
+        "ToyList}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: "
+        "object, "
+        "properties: {spec: {type: object, properties: {wheels: {type: integer}}}}}}}]}}\n"
+        "---\n{apiVersion: v1, kind: Namespace, metadata: {name: shop}}\n";
+    expect_apply(stage, text, "--dry-run", 0, "toy.example.com/car", "nothing was written");
+    assert_non_null(strstr(stage->run.output, "not tried"));
+    expect_apply(stage, text, "", 0, "toy.example.com/car", NULL);
+    assert_true(is_there(stage, "/apis/example.com/v1/namespaces/shop/toys/car"));
+    assert_true(is_there(stage, "/api/v1/namespaces/shop/configmaps/a"));
+    expect_steps(
+        stage,
+        "apply-new CustomResourceDefinition/toys.example.com applied\napply-new Namespace/shop applied\n"
+        "apply-new Toy/car applied\napply-new ConfigMap/a applied\n");
+}
+
+static void what_cannot_be_used_is_named_before_anything_is_asked_for(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, false);
+    expect_apply(stage, MAP("a", "x") MAP("a", "z"), "", 2, "", "is there twice");
+    expect_apply(
+        stage,
+        MAP("a", "x") "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: default}}", "",
+        2, "", "ConfigMap a in namespace default");
+    expect_apply(
+        stage,
+        "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]}", "",
+        0, "configmap/a", NULL);
+    expect_apply(stage, "{apiVersion: toys/v1, kind: Toy, metadata: {name: car}}", "", 2, "", "Toy car (");
+    assert_non_null(strstr(stage->run.errors, "the server has no Toy in toys/v1"));
+    expect_apply(stage, "{apiVersion: v1, kind: Toy, metadata: {name: car}}", "", 2, "",
+                 "the server has no Toy in v1");
+    expect_apply(stage, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: other}}",
+                 "-n default", 2, "", "is not in namespace default: leave -n away, or say -n other");
+    expect_apply(stage, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: nowhere}}", "", 2,
+                 "", "create the namespace first, or put it into -f");
+    expect_apply(stage, "kind: [", "", 2, "", "a.yaml, line");
+    expect_apply(stage, MAP("a", "x"), "--field-manager=", 64, "", "--field-manager is empty");
+    expect_run(stage, "apply", 64, "", "apply needs -f FILE");
+    expect_run(stage, "apply -f /nowhere.yaml", 1, "", "cannot open /nowhere.yaml");
+}
+
+static void an_answer_that_is_lost_is_found_out(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, "lost,verb=patch,resource=configmaps,nth=2", false);
+    expect_apply(stage, MAP("a", "x"), "", 0, "configmap/a  default    created", NULL);
+    assert_true(is_there(stage, MAPS "/a"));
+    expect_steps(stage, "apply-new ConfigMap/a overtaken\n");
+}
+
+static void no_permission_is_told_with_the_command_that_tells(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, "403,verb=patch,resource=configmaps,times=0", false);
+    expect_apply(stage, MAP("a", "x"), "", 2, "", "kubectl auth can-i patch configmaps -n default");
+    assert_false(has_journal(stage));
+}
+
+/* Of a Secret not even a digest is kept. */
+static void nothing_of_a_secret_is_in_the_journal(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, false);
+    expect_apply(stage,
+                 "{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {password: hunter2}}", "",
+                 0, "secret/s", NULL);
+    CLEANUP_FREE char *line = xasprintf("export -o jsonl --journal %s", stage->journal);
+    struct program_run audit = {0};
+    program_run(&audit, "neoset-audit", line);
+    assert_non_null(strstr(audit.output, "\"intent\""));
+    assert_null(strstr(audit.output, "hunter2"));
+    char *rest = NULL;
+    for (char *row = strtok_r(audit.output, "\n", &rest); row; row = strtok_r(NULL, "\n", &rest)) {
+        CLEANUP_JSON cJSON *entry = NULL;
+        assert_int_equal(json_parse(row, strlen(row), &entry, NULL), 0);
+        if (str_equal(json_str(entry, "kind"), "intent"))
+            assert_null(json_str(entry, "digest"));
+    }
+    program_run_done(&audit);
+}
+
+static void many_are_tried_at_a_time(void **state)
+{
+    enum { COUNT = 300 };
+    struct stage *stage = *state;
+    start_server(stage, NULL, false);
+    struct buf text = BUF_INIT(1 << 20);
+    for (int i = 0; i < COUNT; i++)
+        buf_addf(&text, "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: m%d}, data: {key: x}}\n", i);
+    expect_apply(stage, buf_text(&text), "-o csv", 0, "configmap/m299", NULL);
+    expect_apply(stage, buf_text(&text), "-o csv", 0, "configmap/m299", NULL);
+    assert_null(strstr(stage->run.output, "created"));
+    assert_null(strstr(stage->run.output, "configured"));
+    buf_done(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        stage_test(it_says_of_each_what_became_of_it),
+        stage_test(what_would_change_nothing_is_not_written),
+        stage_test(a_dry_run_writes_nothing),
+        stage_test(one_that_is_refused_keeps_all_from_being_written),
+        stage_test(a_set_whose_volumes_grew_is_told_the_way),
+        stage_test(fields_of_others_are_taken_over_only_when_asked),
+        stage_test(namespaces_and_definitions_come_first),
+        stage_test(what_cannot_be_used_is_named_before_anything_is_asked_for),
+        stage_test(an_answer_that_is_lost_is_found_out),
+        stage_test(no_permission_is_told_with_the_command_that_tells),
+        stage_test(nothing_of_a_secret_is_in_the_journal),
+        stage_test(many_are_tried_at_a_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
