@@ -45,6 +45,19 @@ int buf_add_char(struct buf *buf, char byte)
     return buf_add(buf, &byte, 1);
 }
 
+int buf_add_int64(struct buf *buf, int64_t number)
+{
+    char digits[24];
+    char *at = digits + sizeof(digits);
+    uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
+    do
+        *--at = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (number < 0)
+        *--at = '-';
+    return buf_add(buf, at, (size_t)(digits + sizeof(digits) - at));
+}
+
 int buf_addf(struct buf *buf, const char *format, ...)
 {
     va_list args;
@@ -62,6 +75,14 @@ void buf_drop_front(struct buf *buf, size_t length)
     memmove(buf->data, buf->data + length, buf->length - length);
     buf->length -= length;
     buf->data[buf->length] = '\0';
+}
+
+void buf_cut(struct buf *buf, size_t length)
+{
+    PRE(length <= buf->length);
+    buf->length = length;
+    if (buf->data)
+        buf->data[length] = '\0';
 }
 
 void buf_trim_end(struct buf *buf)

@@ -22,9 +22,13 @@ struct buf {
 int buf_add(struct buf *buf, const void *bytes, size_t length);
 int buf_add_text(struct buf *buf, const char *text);
 int buf_add_char(struct buf *buf, char byte);
+/* In decimal. */
+int buf_add_int64(struct buf *buf, int64_t number);
 int buf_addf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Removes length bytes from the front. */
 void buf_drop_front(struct buf *buf, size_t length);
+/* Keeps the first length bytes, of as many or more. */
+void buf_cut(struct buf *buf, size_t length);
 /* Removes white space from the end. */
 void buf_trim_end(struct buf *buf);
 /* Forgets the content, keeps the memory. */

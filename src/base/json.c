@@ -1,58 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json.h"
 
-#include "base/json_scan.h"
+#include "base/json_read.h"
+#include "base/json_write.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
-
-/* The largest whole number below which every integer is a double and cJSON prints all its digits. */
-#define EXACT_MAX 999999999999999LL
-
-/* Turns marked strings back: into literals, or into the genuine strings that they were. Depth is bounded by
- * the scan. */
-static void unmark(cJSON *node)
-{
-    for (; node; node = node->next) {
-        if (node->string && node->string[0] == JSON_MARK)
-            memmove(node->string, node->string + 1, strlen(node->string));
-        if (cJSON_IsString(node) && node->valuestring[0] == JSON_MARK) {
-            bool number = node->valuestring[1] == JSON_MARK_NUMBER;
-            size_t skip = number ? 2 : 1;
-            memmove(node->valuestring, node->valuestring + skip, strlen(node->valuestring) - skip + 1);
-            if (number)
-                node->type = (node->type & ~0xFF) | cJSON_Raw;
-        }
-        if (node->child)
-            unmark(node->child);
-    }
-}
-
-struct member {
-    cJSON *node;
-    size_t place;
-};
-
-static int compare_members(const void *left, const void *right)
-{
-    const struct member *a = left;
-    const struct member *b = right;
-    int order = strcmp(a->node->string, b->node->string);
-    return order ? order : (a->place > b->place) - (a->place < b->place);
-}
-
-/* The members by key, those of one key in the order of the text; the array is the caller's. */
-static struct member *sorted_members(const cJSON *object, size_t *ret_count)
-{
-    size_t count = (size_t)cJSON_GetArraySize(object);
-    struct member *members = xcalloc(count, sizeof(*members));
-    size_t i = 0;
-    for (cJSON *node = object->child; node; node = node->next, i++)
-        members[i] = (struct member){.node = node, .place = i};
-    qsort(members, count, sizeof(*members), compare_members);
-    *ret_count = count;
-    return members;
-}
 
 /* Most objects are small, and need no array to be looked through. */
 static bool has_unique_keys(const cJSON *object)
@@ -75,10 +29,10 @@ static void drop_overwritten(cJSON *tree)
 {
     if (cJSON_IsObject(tree) && !has_unique_keys(tree)) {
         size_t count;
-        CLEANUP_FREE struct member *members = sorted_members(tree, &count);
+        CLEANUP_FREE struct json_member *members = json_sorted_members(tree, &count);
         for (size_t i = 0; i + 1 < count; i++)
             if (strcmp(members[i].node->string, members[i + 1].node->string) == 0)
-                json_delete(cJSON_DetachItemViaPointer(tree, members[i].node));
+                json_delete(cJSON_DetachItemViaPointer(tree, (cJSON *)members[i].node));
     }
     cJSON *child;
     cJSON_ArrayForEach (child, tree)
@@ -88,63 +42,39 @@ static void drop_overwritten(cJSON *tree)
 int json_parse(const char *text, size_t length, cJSON **ret_tree, struct error **err)
 {
     PRE(text && ret_tree);
-    /* A marked number grows by nine bytes and has at least one byte ("[-0,-0"): ten times is a true bound. */
-    CLEANUP_BUF struct buf strict = BUF_INIT(length * 10 + 16);
-    bool marked = false;
-    int result = json_scan(text, length, JSON_DEPTH_MAX, &strict, &marked, err);
-    if (result < 0)
-        return result;
-    /* The scan has seen to the end: what it did not rewrite needs no copy. */
-    cJSON *tree = marked ? cJSON_ParseWithLengthOpts(buf_text(&strict), strict.length + 1, NULL, 1)
-                         : cJSON_ParseWithLengthOpts(text, length, NULL, 0);
+    cJSON *tree = json_read(text, length, JSON_DEPTH_MAX, err);
     if (!tree)
-        return error_set(err, ERROR_INVALID, "not valid JSON");
-    if (marked)
-        unmark(tree);
+        return -ERROR_INVALID;
     drop_overwritten(tree);
     *ret_tree = tree;
     return 0;
 }
 
-char *json_print(const cJSON *tree)
+static char *print(const cJSON *tree, bool sorted)
 {
     PRE(tree);
-    char *text = cJSON_PrintUnformatted(tree);
-    ENSURE(text);
-    return text;
+    struct buf text = BUF_INIT(INT_MAX);
+    json_write(&text, tree, sorted);
+    return buf_take(&text);
 }
 
-static void sort_members(cJSON *object)
+char *json_print(const cJSON *tree)
 {
-    size_t count;
-    CLEANUP_FREE struct member *members = sorted_members(object, &count);
-    for (size_t i = 0; i < count; i++) {
-        members[i].node->next = i + 1 < count ? members[i + 1].node : NULL;
-        members[i].node->prev = members[i > 0 ? i - 1 : count - 1].node;
-    }
-    if (count > 0)
-        object->child = members[0].node;
-}
-
-static void sort_tree(cJSON *tree)
-{
-    if (cJSON_IsObject(tree))
-        sort_members(tree);
-    cJSON *child;
-    cJSON_ArrayForEach (child, tree)
-        sort_tree(child);
+    return print(tree, false);
 }
 
 char *json_print_sorted(const cJSON *tree)
 {
-    CLEANUP_JSON cJSON *copy = json_copy(tree);
-    sort_tree(copy);
-    return json_print(copy);
+    return print(tree, true);
 }
 
 cJSON *json_get(const cJSON *object, const char *key)
 {
-    return cJSON_IsObject(object) ? cJSON_GetObjectItemCaseSensitive(object, key) : NULL;
+    /* The most frequent of all questions: cJSON's own look-up calls a comparison for each member. */
+    for (cJSON *node = key && cJSON_IsObject(object) ? object->child : NULL; node; node = node->next)
+        if (node->string[0] == key[0] && strcmp(node->string, key) == 0)
+            return node;
+    return NULL;
 }
 
 static cJSON *walk(const cJSON *object, va_list keys)
@@ -190,7 +120,7 @@ bool json_node_int64(const cJSON *node, int64_t *ret)
         *ret = number;
         return true;
     }
-    if (!cJSON_IsNumber(node) || fabs(node->valuedouble) > (double)EXACT_MAX ||
+    if (!cJSON_IsNumber(node) || fabs(node->valuedouble) > (double)JSON_EXACT_MAX ||
         node->valuedouble != floor(node->valuedouble))
         return false;
     *ret = (int64_t)node->valuedouble;
@@ -238,7 +168,7 @@ cJSON *json_new_str(const char *text)
 
 cJSON *json_new_int64(int64_t number)
 {
-    if (number >= -EXACT_MAX && number <= EXACT_MAX)
+    if (number >= -JSON_EXACT_MAX && number <= JSON_EXACT_MAX)
         return or_die(cJSON_CreateNumber((double)number));
     CLEANUP_FREE char *text = xasprintf("%lld", (long long)number);
     return or_die(cJSON_CreateRaw(text));
@@ -339,8 +269,8 @@ static bool objects_equal(const cJSON *a, const cJSON *b)
 {
     size_t left_count;
     size_t right_count;
-    CLEANUP_FREE struct member *left = sorted_members(a, &left_count);
-    CLEANUP_FREE struct member *right = sorted_members(b, &right_count);
+    CLEANUP_FREE struct json_member *left = json_sorted_members(a, &left_count);
+    CLEANUP_FREE struct json_member *right = json_sorted_members(b, &right_count);
     if (left_count != right_count)
         return false;
     for (size_t i = 0; i < left_count; i++)

@@ -20,7 +20,8 @@ char *json_print(const cJSON *tree);
 /* The same with object keys sorted at every level: equal trees print equal bytes. null members stay. */
 char *json_print_sorted(const cJSON *tree);
 
-/* Member by exact key, or NULL when object is NULL, not an object, or lacks it. */
+/* Member by exact key, or NULL when object is NULL, not an object, or lacks it, or key is NULL (that of an
+ * array's item). */
 cJSON *json_get(const cJSON *object, const char *key);
 /* Nested members: json_path(pod, "metadata", "labels", NULL). */
 cJSON *json_path(const cJSON *object, ...) __attribute__((sentinel));

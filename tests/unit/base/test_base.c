@@ -103,6 +103,30 @@ static void a_buffer_drops_its_front_and_hands_itself_over(void **state)
     assert_string_equal(empty, "");
 }
 
+static void a_buffer_is_cut_and_takes_numbers(void **state)
+{
+    (void)state;
+    CLEANUP_BUF struct buf buf = BUF_INIT(30);
+    buf_cut(&buf, 0);
+    assert_string_equal(buf_text(&buf), "");
+    static const struct {
+        int64_t number;
+        const char *text;
+    } rows[] = {{0, "0"},
+                {7, "7"},
+                {-10, "-10"},
+                {INT64_MAX, "9223372036854775807"},
+                {INT64_MIN, "-9223372036854775808"}};
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        buf_cut(&buf, 0);
+        assert_int_equal(buf_add_int64(&buf, rows[i].number), 0);
+        assert_string_equal(buf_text(&buf), rows[i].text);
+    }
+    buf_cut(&buf, 3);
+    assert_string_equal(buf_text(&buf), "-92");
+    assert_int_equal(buf.length, 3);
+}
+
 static void a_buffer_of_no_size_holds_nothing(void **state)
 {
     (void)state;
@@ -213,6 +237,7 @@ int main(void)
         cmocka_unit_test(a_broken_invariant_ends_the_process),
         cmocka_unit_test(a_buffer_refuses_what_does_not_fit_and_keeps_the_rest),
         cmocka_unit_test(a_buffer_drops_its_front_and_hands_itself_over),
+        cmocka_unit_test(a_buffer_is_cut_and_takes_numbers),
         cmocka_unit_test(a_buffer_of_no_size_holds_nothing),
         cmocka_unit_test(an_error_has_a_code_and_a_sentence_with_context),
         cmocka_unit_test(errno_chooses_the_code),
