@@ -6,6 +6,7 @@
 #include "kubesim/quantity.h"
 
 #include <math.h>
+#include <stdio.h>
 
 void unknown_fields_done(struct unknown_fields *unknown)
 {
@@ -14,14 +15,31 @@ void unknown_fields_done(struct unknown_fields *unknown)
     unknown->count = 0;
 }
 
-static char *join(const char *path, const char *member)
+/* Where the check is: one text that grows and shrinks on the way, and is copied where something is wrong. */
+enum { PATH_BYTES_MAX = 1 << 20 };
+
+/* Each returns what leave() takes. */
+static size_t enter(struct buf *path, const char *member)
 {
-    return *path ? xasprintf("%s.%s", path, member) : xstrdup(member);
+    size_t above = path->length;
+    if (above > 0)
+        buf_add_char(path, '.');
+    buf_add_text(path, member);
+    return above;
 }
 
-static char *join_index(const char *path, int index)
+static size_t enter_item(struct buf *path, int index)
 {
-    return xasprintf("%s[%d]", path, index);
+    size_t above = path->length;
+    buf_add_char(path, '[');
+    buf_add_int64(path, index);
+    buf_add_char(path, ']');
+    return above;
+}
+
+static void leave(struct buf *path, size_t above)
+{
+    buf_cut(path, above);
 }
 
 static bool is_type_member(const char *name)
@@ -29,7 +47,7 @@ static bool is_type_member(const char *name)
     return strcmp(name, "apiVersion") == 0 || strcmp(name, "kind") == 0 || strcmp(name, "metadata") == 0;
 }
 
-static void prune_at(const struct schema *schema, cJSON *node, const char *path, bool resource,
+static void prune_at(const struct schema *schema, cJSON *node, struct buf *path, bool resource,
                      struct unknown_fields *unknown)
 {
     schema = schema_follow(schema);
@@ -39,8 +57,9 @@ static void prune_at(const struct schema *schema, cJSON *node, const char *path,
         int index = 0;
         cJSON *item;
         cJSON_ArrayForEach (item, node) {
-            CLEANUP_FREE char *below = join_index(path, index++);
-            prune_at(schema->items, item, below, false, unknown);
+            size_t above = enter_item(path, index++);
+            prune_at(schema->items, item, path, false, unknown);
+            leave(path, above);
         }
         return;
     }
@@ -50,20 +69,22 @@ static void prune_at(const struct schema *schema, cJSON *node, const char *path,
         if (resource && is_type_member(member->string))
             continue;
         const struct schema *below_schema = schema_member(schema, member->string);
-        CLEANUP_FREE char *below = join(path, member->string);
+        size_t above = enter(path, member->string);
         if (below_schema) {
-            prune_at(below_schema, member, below, below_schema->embedded, unknown);
+            prune_at(below_schema, member, path, below_schema->embedded, unknown);
         } else if (!schema->preserve_unknown && schema->type != SCHEMA_ANY) {
             if (unknown->count < UNKNOWN_FIELDS_MAX)
-                unknown->paths[unknown->count++] = STEAL(below);
+                unknown->paths[unknown->count++] = xstrdup(buf_text(path));
             cJSON_Delete(cJSON_DetachItemViaPointer(node, member));
         }
+        leave(path, above);
     }
 }
 
 void schema_prune(const struct schema *schema, cJSON *object, struct unknown_fields *unknown)
 {
-    prune_at(schema, object, "", true, unknown);
+    CLEANUP_BUF struct buf path = BUF_INIT(PATH_BYTES_MAX);
+    prune_at(schema, object, &path, true, unknown);
 }
 
 /* What null means as an item of a list: the zero value of its type. */
@@ -296,7 +317,7 @@ static void check_duplicates(const struct schema *schema, const cJSON *node, con
         for (const cJSON *earlier = node->child; earlier != item; earlier = earlier->next) {
             if (!same_map_key(schema, item, earlier))
                 continue;
-            CLEANUP_FREE char *below = join_index(path, index);
+            CLEANUP_FREE char *below = xasprintf("%s[%d]", path, index);
             CLEANUP_JSON cJSON *keys = json_new_object();
             for (size_t i = 0; i < schema->map_key_count; i++)
                 tree_copy_member(keys, item, schema->map_keys[i]);
@@ -306,40 +327,52 @@ static void check_duplicates(const struct schema *schema, const cJSON *node, con
     }
 }
 
-static void validate_at(const struct schema *schema, const cJSON *node, const char *path, bool resource,
+static void validate_at(const struct schema *schema, const cJSON *node, struct buf *path, bool resource,
                         struct causes *causes);
 
-static void check_array(const struct schema *schema, const cJSON *node, const char *path,
-                        struct causes *causes)
+static void check_array_size(const struct schema *schema, int count, const char *path, struct causes *causes)
 {
-    int count = cJSON_GetArraySize(node);
-    CLEANUP_FREE char *shown = xasprintf("%d", count);
+    char shown[16];
+    snprintf(shown, sizeof(shown), "%d", count);
     if (schema->min_items >= 0 && count < schema->min_items)
         causes_add(causes, CAUSE_INVALID, path, shown, "%s in body should have at least %lld items", path,
                    (long long)schema->min_items);
     if (schema->max_items >= 0 && count > schema->max_items)
         causes_add(causes, CAUSE_TOO_MANY, path, shown, "must have at most %lld items",
                    (long long)schema->max_items);
+}
+
+static void check_array(const struct schema *schema, const cJSON *node, struct buf *path,
+                        struct causes *causes)
+{
+    check_array_size(schema, cJSON_GetArraySize(node), buf_text(path), causes);
     if (schema->list != SCHEMA_LIST_ATOMIC)
-        check_duplicates(schema, node, path, causes);
+        check_duplicates(schema, node, buf_text(path), causes);
     int index = 0;
     const cJSON *item;
     cJSON_ArrayForEach (item, node) {
-        CLEANUP_FREE char *below = join_index(path, index++);
-        validate_at(schema->items, item, below, false, causes);
+        size_t above = enter_item(path, index++);
+        validate_at(schema->items, item, path, false, causes);
+        leave(path, above);
     }
 }
 
-static void check_object(const struct schema *schema, const cJSON *node, const char *path, bool resource,
-                         struct causes *causes)
+static void check_required(const struct schema *schema, const cJSON *node, struct buf *path,
+                           struct causes *causes)
 {
     const cJSON *name;
     cJSON_ArrayForEach (name, schema->required) {
         if (!cJSON_IsString(name) || json_get(node, name->valuestring))
             continue;
-        CLEANUP_FREE char *below = join(path, name->valuestring);
-        causes_add(causes, CAUSE_REQUIRED, below, NULL, "%s", "");
+        size_t above = enter(path, name->valuestring);
+        causes_add(causes, CAUSE_REQUIRED, buf_text(path), NULL, "%s", "");
+        leave(path, above);
     }
+}
+
+static void check_object_size(const struct schema *schema, const cJSON *node, const char *path,
+                              struct causes *causes)
+{
     int count = cJSON_GetArraySize(node);
     if (schema->min_properties >= 0 && count < schema->min_properties)
         causes_add_node(causes, CAUSE_INVALID, path, node, "%s in body should have at least %lld properties",
@@ -349,13 +382,21 @@ static void check_object(const struct schema *schema, const cJSON *node, const c
         causes_add(causes, CAUSE_TOO_MANY, path, text, "must have at most %lld items",
                    (long long)schema->max_properties);
     }
+}
+
+static void check_object(const struct schema *schema, const cJSON *node, struct buf *path, bool resource,
+                         struct causes *causes)
+{
+    check_required(schema, node, path, causes);
+    check_object_size(schema, node, buf_text(path), causes);
     const cJSON *member;
     cJSON_ArrayForEach (member, node) {
         if (resource && is_type_member(member->string))
             continue;
         const struct schema *below_schema = schema_member(schema, member->string);
-        CLEANUP_FREE char *below = join(path, member->string);
-        validate_at(below_schema, member, below, below_schema && below_schema->embedded, causes);
+        size_t above = enter(path, member->string);
+        validate_at(below_schema, member, path, below_schema && below_schema->embedded, causes);
+        leave(path, above);
     }
 }
 
@@ -367,7 +408,8 @@ static bool matches_check(const cJSON *check, const cJSON *node)
     const struct schema *root = NULL;
     if (schema_set_custom(check, NULL, &set, &root, NULL) < 0)
         return true;
-    validate_at(root, node, "", false, &causes);
+    CLEANUP_BUF struct buf path = BUF_INIT(PATH_BYTES_MAX);
+    validate_at(root, node, &path, false, &causes);
     schema_set_free(set);
     return causes.count == 0;
 }
@@ -397,7 +439,7 @@ static void check_combinations(const struct schema *schema, const cJSON *node, c
     }
 }
 
-static void validate_at(const struct schema *schema, const cJSON *node, const char *path, bool resource,
+static void validate_at(const struct schema *schema, const cJSON *node, struct buf *path, bool resource,
                         struct causes *causes)
 {
     schema = schema_follow(schema);
@@ -405,22 +447,22 @@ static void validate_at(const struct schema *schema, const cJSON *node, const ch
         return;
     if (!has_type(schema->type, node)) {
         CLEANUP_FREE char *shown = xasprintf("\"%s\"", node_type_name(node));
-        causes_add(causes, CAUSE_TYPE_INVALID, path, shown, "%s in body must be of type %s: %s", path,
-                   type_name(schema->type), shown);
+        causes_add(causes, CAUSE_TYPE_INVALID, buf_text(path), shown, "%s in body must be of type %s: %s",
+                   buf_text(path), type_name(schema->type), shown);
         return;
     }
     if (schema->enumeration)
-        check_enumeration(schema, node, path, causes);
+        check_enumeration(schema, node, buf_text(path), causes);
     if (is_number(node))
-        check_number(schema, node, path, causes);
+        check_number(schema, node, buf_text(path), causes);
     else if (cJSON_IsString(node))
-        check_string(schema, node, path, causes);
+        check_string(schema, node, buf_text(path), causes);
     else if (cJSON_IsArray(node))
         check_array(schema, node, path, causes);
     else if (cJSON_IsObject(node))
         check_object(schema, node, path, resource, causes);
     if (schema->value_checks && schema->type != SCHEMA_INT_OR_STRING)
-        check_combinations(schema, node, path, causes);
+        check_combinations(schema, node, buf_text(path), causes);
 }
 
 /* --- rules
@@ -486,23 +528,24 @@ static const cJSON *old_item(const struct schema *schema, const cJSON *old, cons
     return NULL;
 }
 
-static void rules_at(const struct schema *schema, const cJSON *node, const cJSON *old, const char *path,
+static void rules_at(const struct schema *schema, const cJSON *node, const cJSON *old, struct buf *path,
                      struct causes *causes)
 {
     schema = schema_follow(schema);
     if (!schema)
         return;
-    run_rules(schema, node, old, path, causes);
+    run_rules(schema, node, old, buf_text(path), causes);
     int index = 0;
     const cJSON *child;
     cJSON_ArrayForEach (child, node) {
         if (cJSON_IsArray(node)) {
-            CLEANUP_FREE char *below = join_index(path, index++);
-            rules_at(schema->items, child, old_item(schema, old, child), below, causes);
+            size_t above = enter_item(path, index++);
+            rules_at(schema->items, child, old_item(schema, old, child), path, causes);
+            leave(path, above);
         } else if (cJSON_IsObject(node)) {
-            CLEANUP_FREE char *below = join(path, child->string);
-            rules_at(schema_member(schema, child->string), child, json_get(old, child->string), below,
-                     causes);
+            size_t above = enter(path, child->string);
+            rules_at(schema_member(schema, child->string), child, json_get(old, child->string), path, causes);
+            leave(path, above);
         }
     }
 }
@@ -537,7 +580,8 @@ static void check_scale_numbers(const cJSON *object, const char *path, struct ca
 void schema_validate(const struct schema *schema, const cJSON *object, const cJSON *old,
                      const char *scale_path, struct causes *causes)
 {
-    validate_at(schema, object, "", true, causes);
+    CLEANUP_BUF struct buf path = BUF_INIT(PATH_BYTES_MAX);
+    validate_at(schema, object, &path, true, causes);
     check_scale_numbers(object, scale_path, causes);
     if (!schema_has_rules(schema))
         return;
@@ -547,7 +591,7 @@ void schema_validate(const struct schema *schema, const cJSON *object, const cJS
                    "existing errors "
                    "to complete validation");
     else
-        rules_at(schema, object, old, "", causes);
+        rules_at(schema, object, old, &path, causes);
 }
 
 /* --- built-in kinds
@@ -560,7 +604,7 @@ static bool has_six_digits(const char *text)
     return point && strspn(point + 1, "0123456789") == 6;
 }
 
-static int check_types_at(const struct schema *schema, const cJSON *node, const char *path, bool resource,
+static int check_types_at(const struct schema *schema, const cJSON *node, struct buf *path, bool resource,
                           struct error **err)
 {
     schema = schema_follow(schema);
@@ -568,7 +612,8 @@ static int check_types_at(const struct schema *schema, const cJSON *node, const 
         return 0;
     if (!has_type(schema->type, node))
         return error_set(err, ERROR_INVALID, "json: cannot unmarshal %s into field %s of type %s",
-                         is_number(node) ? "number" : node_type_name(node), path, type_name(schema->type));
+                         is_number(node) ? "number" : node_type_name(node), buf_text(path),
+                         type_name(schema->type));
     int64_t at_us;
     if (str_equal(schema->format, "date-time") && cJSON_IsString(node) &&
         time_parse_rfc3339(node->valuestring, &at_us, err) < 0)
@@ -587,11 +632,11 @@ static int check_types_at(const struct schema *schema, const cJSON *node, const 
     cJSON_ArrayForEach (child, node) {
         if (resource && is_type_member(child->string))
             continue;
-        CLEANUP_FREE char *below =
-            cJSON_IsArray(node) ? join_index(path, index++) : join(path, child->string ? child->string : "");
+        size_t above = cJSON_IsArray(node) ? enter_item(path, index++) : enter(path, child->string);
         const struct schema *below_schema =
             cJSON_IsArray(node) ? schema->items : schema_member(schema, child->string);
-        int result = check_types_at(below_schema, child, below, false, err);
+        int result = check_types_at(below_schema, child, path, false, err);
+        leave(path, above);
         if (result < 0)
             return result;
     }
@@ -600,5 +645,6 @@ static int check_types_at(const struct schema *schema, const cJSON *node, const 
 
 int schema_check_types(const struct schema *schema, const cJSON *object, struct error **err)
 {
-    return check_types_at(schema, object, "", true, err);
+    CLEANUP_BUF struct buf path = BUF_INIT(PATH_BYTES_MAX);
+    return check_types_at(schema, object, &path, true, err);
 }
