@@ -179,6 +179,11 @@ void judge_look_at_time(struct judge *judge)
 
 /* --- home ----------------------------------------------------------------------------------------------- */
 
+static const cJSON *set_tree(struct judge *judge, const struct seen_set *set)
+{
+    return judge_find(judge, "apps.neo.io", "neosets", set_name(set->index));
+}
+
 static bool is_pod_home(struct judge *judge, const struct seen_set *set, int ordinal, char *why, size_t size)
 {
     const struct seen_pod *pod = &set->pods[ordinal];
@@ -192,8 +197,7 @@ static bool is_pod_home(struct judge *judge, const struct seen_set *set, int ord
                           : !judge_runs_its_spec(judge, pod, tree)           ? "does not run its spec"
                                                                              : NULL;
     if (problem) {
-        CLEANUP_JSON cJSON *now = world_set(judge->world, set->index);
-        const char *says = json_path_str(now, "status", "message", NULL);
+        const char *says = json_path_str(set_tree(judge, set), "status", "message", NULL);
         snprintf(why, size, "%s-%d %s; the set is %s: %s", set_name(set->index), ordinal, problem,
                  set->phase_text, says ? says : "");
     }
@@ -217,8 +221,7 @@ static bool is_set_home(struct judge *judge, const struct seen_set *set, char *w
             return false;
         }
     }
-    CLEANUP_JSON cJSON *object = world_set(judge->world, set->index);
-    const cJSON *told = json_get(object, "status");
+    const cJSON *told = json_get(set_tree(judge, set), "status");
     bool says_so = strcmp(status->stable, status->target) == 0 &&
                    (strcmp(set->phase_text, "Completed") == 0 || strcmp(set->phase_text, "Idle") == 0) &&
                    json_int64_or(told, "observedGeneration", 0) == spec->generation &&
