@@ -90,6 +90,12 @@ static void take_change(void *context, const struct kubesim_change *change)
     server->hooks.changed(server->hooks.context, change);
 }
 
+static void mutate_pod(void *context, cJSON *object, const cJSON *old)
+{
+    struct sim_server *server = context;
+    server->hooks.mutate_pod(server->hooks.context, object, old);
+}
+
 static void pass_audit_on(void *context, const char *line, size_t length)
 {
     struct sim_server *server = context;
@@ -303,6 +309,7 @@ static struct sim_server *make(struct env *world, const struct sim_server_hooks 
                                                                          : NULL,
                                                .no_managed_fields = hooks && !hooks->audited,
                                                .changed = hooks && hooks->changed ? take_change : NULL,
+                                               .mutate_pod = hooks && hooks->mutate_pod ? mutate_pod : NULL,
                                                .context = server});
     env_sim_http(server->env, &ops, server);
     return server;

@@ -24,6 +24,8 @@ struct sim_server_hooks {
     void (*answered)(void *context, const struct env_sim_call *call, int status, bool told);
     /* A line for the audit log. */
     void (*audited)(void *context, const char *line, size_t length);
+    /* A mutating webhook (see kubesim.h). */
+    void (*mutate_pod)(void *context, cJSON *object, const cJSON *old);
     void *context;
 };
 /* The same without a list of writes (sim_server_write_count() stays 0) and without a kubelet at first: hooks

@@ -35,6 +35,9 @@ struct kubesim_options {
     void (*audit)(void *context, const char *line, size_t length);
     /* Each change of the store, as it happens, also of what no audit log shows; NULL: none. */
     void (*changed)(void *context, const struct kubesim_change *change);
+    /* A mutating webhook for pods: may change object before it is checked. old: NULL on create. NULL: none.
+     */
+    void (*mutate_pod)(void *context, struct cJSON *object, const struct cJSON *old);
     void *context;
     unsigned history_max;    /* changes that a watch can resume from; 0: 10000 */
     bool gc_off;             /* the garbage collector starts switched off (kubesim_set_gc) */
@@ -131,6 +134,12 @@ void kubesim_set_gc(struct kubesim *sim, bool on, int64_t delay_us, int64_t blin
 void kubesim_run_statefulsets(struct kubesim *sim);
 /* Forgets the history of changes, as a compaction does: watches from older versions are answered 410. */
 void kubesim_compact(struct kubesim *sim);
+/* Keeps the whole storage as it is now; the one that was kept before is forgotten. */
+void kubesim_snapshot(struct kubesim *sim);
+/* The storage is as it was kept: objects, resourceVersions, uids. The changes since then never were, their
+ * numbers are given out again, and every watch breaks; options.changed is told what became different. False:
+ * nothing was kept. */
+bool kubesim_rewind(struct kubesim *sim);
 
 /* Writes refused or done since the start; bench and tests read them. */
 struct kubesim_counts {

@@ -109,6 +109,7 @@ struct history {
 };
 
 struct owner_index; /* gc.c */
+struct snapshot;    /* snapshot.c */
 
 struct gc {
     bool off;
@@ -128,6 +129,7 @@ struct kubesim {
     struct schema_set *schemas; /* of the built-in kinds */
     struct history history;
     int64_t resource_version;
+    struct snapshot *snapshot;     /* NULL: none was taken */
     struct kubesim_watch *watches; /* a list */
     size_t watch_count;
     struct fault_list *faults;
@@ -270,6 +272,9 @@ size_t store_lower_bound(const struct kind *kind, const char *key);
 struct object *store_put(struct kubesim *sim, struct kind *kind, cJSON *tree);
 /* Removes an object; tree (taken) is its last state. */
 void store_remove(struct kubesim *sim, struct kind *kind, struct object *object, cJSON *tree);
+/* The object is as it was then, whatever it is now; version NULL: it is not there. No watch is told. */
+void store_reset(struct kubesim *sim, struct kind *kind, const char *key, struct version *version);
+void snapshot_free(struct snapshot *snapshot);
 /* Everything of a kind, without a word to watches (when its definition goes). */
 void store_drop_kind(struct kind *kind);
 void store_done(struct kubesim *sim);

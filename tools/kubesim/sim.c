@@ -31,6 +31,7 @@ void kubesim_free(struct kubesim *sim)
         return;
     while (sim->watches)
         kubesim_watch_close(sim->watches);
+    snapshot_free(STEAL(sim->snapshot));
     store_done(sim);
     gc_done(sim);
     revisions_done(sim);

@@ -202,14 +202,19 @@ struct object *store_put(struct kubesim *sim, struct kind *kind, cJSON *tree)
     return object;
 }
 
-void store_remove(struct kubesim *sim, struct kind *kind, struct object *object, cJSON *tree)
+static void take_out(struct kubesim *sim, struct kind *kind, size_t index)
 {
-    size_t index = store_lower_bound(kind, object->key);
-    ENSURE(index < kind->object_count && kind->objects[index] == object);
     memmove(&kind->objects[index], &kind->objects[index + 1],
             (kind->object_count - index - 1) * sizeof(kind->objects[0]));
     kind->object_count--;
     sim->counts.objects--;
+}
+
+void store_remove(struct kubesim *sim, struct kind *kind, struct object *object, cJSON *tree)
+{
+    size_t index = store_lower_bound(kind, object->key);
+    ENSURE(index < kind->object_count && kind->objects[index] == object);
+    take_out(sim, kind, index);
     gc_note(sim, kind, object_tree(object), NULL);
     struct version *last = make_version(sim, kind, tree);
     record(sim, CHANGE_DELETED, kind, object->key, last, object->version);
@@ -219,6 +224,35 @@ void store_remove(struct kubesim *sim, struct kind *kind, struct object *object,
     version_unref(last);
     free(object->key);
     free(object);
+}
+
+void store_reset(struct kubesim *sim, struct kind *kind, const char *key, struct version *version)
+{
+    struct object *object = find_key(kind, key);
+    struct version *before = object ? object->version : NULL;
+    if (before == version)
+        return;
+    const cJSON *old = before ? version_tree(before) : NULL, *new = version ? version_tree(version) : NULL;
+    /* One that was deleted and made anew meanwhile is another object. */
+    bool other = old && new && !str_equal(meta_str(old, "uid"), meta_str(new, "uid"));
+    if (other)
+        gc_note(sim, kind, old, NULL);
+    gc_note(sim, kind, other ? NULL : old, new);
+    if (!version) {
+        take_out(sim, kind, store_lower_bound(kind, key));
+        free(object->key);
+        free(object);
+    } else {
+        if (!object) {
+            object = insert(kind, key);
+            sim->counts.objects++;
+        }
+        object->version = version_ref(version);
+    }
+    enum change_type type = !version ? CHANGE_DELETED : before ? CHANGE_MODIFIED : CHANGE_ADDED;
+    if (sim->options.changed)
+        tell_changed(sim, type, kind, version ? version : before, before);
+    version_unref(before);
 }
 
 void store_drop_kind(struct kind *kind)

@@ -104,6 +104,9 @@ void watches_notify(struct kubesim *sim, const struct change *change)
 
 static void tell_bookmark(struct kubesim_watch *watch, bool initial_end)
 {
+    /* Who waits for a version that there never was hears nothing, bookmarks neither (measured). */
+    if (watch->from > watch->sim->resource_version)
+        return;
     CLEANUP_JSON cJSON *object = json_new_object();
     CLEANUP_FREE char *api_version = kind_api_version(watch->kind);
     CLEANUP_FREE char *number = xasprintf("%lld", (long long)watch->sim->resource_version);
@@ -281,6 +284,12 @@ void kubesim_watch_close(struct kubesim_watch *watch)
     free(watch->include);
     free(watch->prefix);
     free(watch);
+}
+
+void watches_cut(struct kubesim *sim)
+{
+    for (struct kubesim_watch *watch = sim->watches; watch; watch = watch->next)
+        end(watch, false);
 }
 
 void watches_end_kind(struct kubesim *sim, const struct kind *kind)

@@ -10,6 +10,8 @@
 struct kubesim_watch *watch_open(struct call *call, const struct fault_effect *effect,
                                  const struct kubesim_watch_callbacks *callbacks, void *context);
 /* Ends the watches of a kind whose definition goes. */
+/* Every connection breaks, as when the server starts anew. */
+void watches_cut(struct kubesim *sim);
 void watches_end_kind(struct kubesim *sim, const struct kind *kind);
 /* Bookmarks, ends, faults that are due. */
 void watches_tick(struct kubesim *sim, int64_t now_us);

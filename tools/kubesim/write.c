@@ -153,6 +153,12 @@ static int refuse_exists(struct call *call, const struct kind *kind, const struc
 
 static int admit(struct call *call, const struct kind *kind, cJSON *object, const cJSON *old)
 {
+    const struct kubesim_options *options = &call->sim->options;
+    if (options->mutate_pod && strcmp(kind->name, "Pod") == 0 && !call->subresource) {
+        options->mutate_pod(options->context, object, old);
+        schema_set_defaults(kind->schema, object); /* what a webhook adds is decoded as the rest was */
+        kind->hooks->set_defaults(call, object);
+    }
     return kind->hooks && kind->hooks->admit ? kind->hooks->admit(call, object, old) : 0;
 }
 
