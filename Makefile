@@ -91,7 +91,7 @@ $(BUILD)/replay: $(call object,tests/replay/replay.c tests/replay/trace.c) $(LIB
 	$(link)
 $(BUILD)/quantity: $(call object,tests/volume/quantity.c tests/lib/quantity_table.c) $(LIBRARY)
 	$(link)
-$(BUILD)/sim: $(call object,$(wildcard tests/sim/*.c)) $(TEST_LIBRARY) $(KUBESIM_LIBRARY) $(LIBRARY)
+$(BUILD)/sim: $(call object,$(filter-out tests/sim/test_%.c,$(wildcard tests/sim/*.c))) $(TEST_LIBRARY) $(KUBESIM_LIBRARY) $(LIBRARY)
 	$(link)
 $(BUILD)/story-sim: $(call object,tests/stories/sim.c) $(TEST_LIBRARY) $(KUBESIM_LIBRARY) $(LIBRARY)
 	$(link)
@@ -102,6 +102,8 @@ $(BUILD)/crash-matrix: $(call object,$(wildcard tests/process/*.c)) $(LIBRARY)
 $(TESTS): EXTRA_LIBS := -lcmocka -lssl
 $(TESTS): $(BUILD)/%: $(BUILD)/obj/%.o $(TEST_LIBRARY) $(KUBESIM_LIBRARY) $(LIBRARY)
 	$(link)
+
+$(BUILD)/tests/sim/test_plants: $(call object,tests/sim/plants.c)
 
 $(BUILD)/gen/journal_sql.h: tools/embed-sql $(wildcard migrations/*.sql schema/*.sql)
 	@mkdir -p $(@D)

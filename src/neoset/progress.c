@@ -114,7 +114,7 @@ static void want_ready(struct plan *plan, const struct slot *slot)
                                        .name = (char *)slot->pod->name,
                                        .budget_us = budget_us(plan, slot),
                                        .reason = xstrdup("until it is available"),
-                                       .held = plan->spec->pause});
+                                       .held = plan->spec->pause && !PLANT("deadline-runs-in-pause")});
 }
 
 static void wait_for(struct plan *plan, struct slot *slot)

@@ -201,7 +201,7 @@ static enum operation_kind draw_kind(struct dice *dice)
     UNREACHABLE();
 }
 
-static int64_t draw_pause(struct dice *dice)
+int64_t dice_pause(struct dice *dice)
 {
     switch (dice_below(dice, 8)) {
     case 0:
@@ -231,7 +231,7 @@ static void draw_operation(struct dice *dice, const struct draw *world, struct o
     static const int clock_jumps[] = {-3600, -60, -5, 5, 60, 3600};
     static const int disk_ms[] = {0, 0, 5, 50, 1000, 7000};
     static const char *const cascades[] = {"Background", "Orphan", "Foreground"};
-    *ret = (struct operation){.after_us = draw_pause(dice), .kind = draw_kind(dice)};
+    *ret = (struct operation){.after_us = dice_pause(dice), .kind = draw_kind(dice)};
     ret->set = (int)dice_below(dice, (uint32_t)world->set_count);
     const struct set_draw *set = &world->sets[ret->set];
     ret->a = (int)dice_below(dice, 6);
@@ -416,6 +416,7 @@ void draw_make(uint64_t seed, struct draw *ret)
         for (int k = 0; k < length && i < ret->count; k++)
             ret->operations[i++] = pattern[k];
     }
+    draw_more(ret);
 }
 
 void draw_keep(struct draw *draw, uint64_t bits)
@@ -471,7 +472,30 @@ static const char *const kind_names[OPERATION_KIND_COUNT] = {
     [DO_JUMP_CLOCK] = "jump-clock",
     [DO_STEAL_LEASE] = "steal-lease",
     [DO_DISK] = "disk",
+    [DO_RUSTLE] = "rustle",
+    [DO_DEFAULTS] = "defaults",
+    [DO_READINESS] = "readiness",
+    [DO_PREFETCH] = "prefetch",
+    [DO_HISTORY] = "history",
+    [DO_ORDINALS] = "ordinals",
+    [DO_RETENTION] = "retention",
+    [DO_INIT_IMAGE] = "init-image",
+    [DO_TERMINATION] = "termination",
+    [DO_SNAPSHOT] = "snapshot",
+    [DO_REWIND] = "rewind",
+    [DO_STRANGER] = "stranger",
 };
+
+const char *retention_text(int bits)
+{
+    static const char *const texts[] = {
+        "{\"whenDeleted\":\"Retain\",\"whenScaled\":\"Retain\"}",
+        "{\"whenDeleted\":\"Delete\",\"whenScaled\":\"Retain\"}",
+        "{\"whenDeleted\":\"Retain\",\"whenScaled\":\"Delete\"}",
+        "{\"whenDeleted\":\"Delete\",\"whenScaled\":\"Delete\"}",
+    };
+    return texts[bits & 3];
+}
 
 const char *operation_kind_name(enum operation_kind kind)
 {
@@ -562,6 +586,31 @@ char *operation_tell(const struct operation *operation)
         return xstrdup("somebody takes the lease");
     case DO_DISK:
         return xasprintf("each commit takes %d ms", a);
+    case DO_RUSTLE:
+        return xasprintf("somebody writes the template of %s with its keys in another order", set);
+    case DO_DEFAULTS:
+        return xasprintf("a person %s defaults in the template of %s", a ? "leaves out" : "spells out", set);
+    case DO_READINESS:
+        return xasprintf("a person sets readiness of %s to %s", set, operation->text);
+    case DO_PREFETCH:
+        return xasprintf("a person sets prefetch of %s to %s", set, operation->text);
+    case DO_HISTORY:
+        return xasprintf("a person sets revisionHistoryLimit of %s to %d", set, a);
+    case DO_ORDINALS:
+        return xasprintf("a person lets the ordinals of %s start at %d", set, a);
+    case DO_RETENTION:
+        return xasprintf("a person sets the claims' retention of %s: %s", set, retention_text(a));
+    case DO_INIT_IMAGE:
+        return xasprintf("a person sets the init image of %s to %s", set, operation->text);
+    case DO_TERMINATION:
+        return xasprintf("a person sets terminationGracePeriodSeconds of %s to %d", set, a);
+    case DO_SNAPSHOT:
+        return xstrdup("a copy of the server's storage is kept");
+    case DO_REWIND:
+        return xstrdup(
+            "the server's storage is restored from its copy, and the controllers are started anew");
+    case DO_STRANGER:
+        return xasprintf("somebody makes a pod %s-+%d of kind %d", set, a, b);
     case OPERATION_KIND_COUNT:
         break;
     }

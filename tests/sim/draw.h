@@ -45,6 +45,19 @@ enum operation_kind {
     DO_JUMP_CLOCK,      /* the wall clock by a seconds */
     DO_STEAL_LEASE,
     DO_DISK, /* each commit takes a milliseconds from now on */
+    /* What draw_more.c draws. */
+    DO_RUSTLE,      /* the template is written with its keys in another order */
+    DO_DEFAULTS,    /* the template spells out what the server would fill in; a: or not any more */
+    DO_READINESS,   /* Probe or Ready: text */
+    DO_PREFETCH,    /* text */
+    DO_HISTORY,     /* revisionHistoryLimit a */
+    DO_ORDINALS,    /* ordinals.start a */
+    DO_RETENTION,   /* persistentVolumeClaimRetentionPolicy: bits of a: delete when deleted, when scaled */
+    DO_INIT_IMAGE,  /* the image of the init container is text */
+    DO_TERMINATION, /* terminationGracePeriodSeconds a */
+    DO_SNAPSHOT,    /* a copy of the server's storage is kept */
+    DO_REWIND,      /* and takes its place */
+    DO_STRANGER,    /* somebody makes a pod: of which kind b says (strangers.h), ordinal a */
     OPERATION_KIND_COUNT,
 };
 
@@ -64,6 +77,8 @@ struct set_draw {
     const char *readiness;
     const char *prefetch;
     bool claims, probes, startup, init;
+    bool handed_over; /* it comes after a StatefulSet of its name that left its pods behind */
+    bool shares;      /* its selector is that of the first set */
 };
 
 struct draw {
@@ -76,6 +91,7 @@ struct draw {
     int disk_ms;
     bool with_lease;
     bool standby; /* a second controller waits for the lease */
+    bool webhook; /* a mutating webhook changes every pod */
     int count;
     struct operation operations[OPERATIONS_MAX];
 };
@@ -87,12 +103,18 @@ struct dice {
 uint32_t dice_below(struct dice *dice, uint32_t bound);
 bool dice_one_in(struct dice *dice, uint32_t bound);
 
+int64_t dice_pause(struct dice *dice);
+
 void draw_make(uint64_t seed, struct draw *ret);
 /* Leaves out the operations whose bit is not set; the time that they took stays. */
 void draw_keep(struct draw *draw, uint64_t bits);
+/* Part of draw_make(): what half of all worlds have beside the rest, by dice of its own. */
+void draw_more(struct draw *draw);
 /* "the image of db becomes db:v2"; the caller's. */
 char *operation_tell(const struct operation *operation);
 const char *set_name(int set);
+/* persistentVolumeClaimRetentionPolicy as JSON. */
+const char *retention_text(int bits);
 /* Operations that the generator leaves out for the moment (--avoid), by name; false: there is no such name.
  */
 bool draw_avoid(const char *name);

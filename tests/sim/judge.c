@@ -24,8 +24,10 @@ int64_t judge_now_us(const struct judge *judge)
     return world_now_us(judge->world);
 }
 
-_Noreturn void judge_break(struct judge *judge, int invariant, const char *format, ...)
+void judge_break(struct judge *judge, int invariant, const char *format, ...)
 {
+    if (!report_seeks(judge->report, invariant))
+        return;
     va_list args;
     va_start(args, format);
     CLEANUP_FREE char *sentence = xvasprintf(format, args);
@@ -93,13 +95,18 @@ const struct seen_status *seen_status_at(const struct seen_set *set, int64_t at_
 
 /* --- what it is told ------------------------------------------------------------------------------------ */
 
+/* By one of the controllers. */
+static bool by_key(const struct kubesim_change *change)
+{
+    return change->audit_id && str_starts_with(change->audit_id, "neo-");
+}
+
 static void tell_change(struct judge *judge, const struct kubesim_change *change)
 {
     if (str_equal(change->kind, "Lease") || str_equal(change->kind, "Node") ||
         str_equal(change->kind, "Event"))
         return;
-    bool by_key = str_starts_with(change->audit_id ? change->audit_id : "", "neo-");
-    const char *who = by_key ? change->audit_id : change->user ? change->user : "the server";
+    const char *who = by_key(change) ? change->audit_id : change->user ? change->user : "the server";
     const char *what = !change->before ? "made" : !change->after ? "gone" : "changed";
     bool status = change->path && strstr(change->path, "/status");
     report_tell(judge->report, "  %s %s is %s%s by %s", change->kind, change->name, what,
@@ -121,10 +128,11 @@ void judge_take_change(struct judge *judge, const struct kubesim_change *change)
     /* What was made and is gone may be made again by the same step: nobody can tell that from never made. */
     if (key && key->accepted && change->before)
         judge_break(judge, 11, "step %s was accepted twice: %s %s", key->key, change->kind, change->name);
-    if (judge->quiet && str_starts_with(change->audit_id ? change->audit_id : "", "neo-") &&
-        !str_equal(change->kind, "Lease"))
+    if (judge->quiet && by_key(change) && !str_equal(change->kind, "Lease")) {
+        judge->report->idle_writes++;
         judge_break(judge, 6, "nothing has changed, and yet %s %s is written (%s, %s)", change->kind,
                     change->name, change->audit_id, change->path ? change->path : "");
+    }
     if (str_equal(change->kind, "Pod"))
         judge_take_pod(judge, change);
     else if (str_equal(change->kind, "NeoSet"))
@@ -167,6 +175,14 @@ void judge_take_fault(struct judge *judge, const char *spec)
     if (str_starts_with(spec, "freeze") || strstr(spec, "stale") || str_starts_with(spec, "cut") ||
         str_starts_with(spec, "gone") || strstr(spec, "verb=list") || strstr(spec, "verb=watch"))
         judge->blind_until_us = judge_now_us(judge) + BLIND_US;
+}
+
+void judge_take_rewind(struct judge *judge)
+{
+    judge->disturbed_us = judge_now_us(judge);
+    judge->blind_until_us = judge_now_us(judge) + BLIND_US;
+    for (int i = 0; i < judge->world->draw->set_count; i++)
+        judge_begin_epoch(&judge->sets[i]);
 }
 
 void judge_take_clock_jump(struct judge *judge)

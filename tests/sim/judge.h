@@ -18,6 +18,8 @@ void judge_take_end(struct judge *judge, struct program *program);
 void judge_take_lost_journal(struct judge *judge, struct program *program);
 void judge_take_fault(struct judge *judge, const char *spec);
 void judge_take_clock_jump(struct judge *judge);
+/* The server's storage goes back to an older copy. */
+void judge_take_rewind(struct judge *judge);
 void judge_take_heal(struct judge *judge);
 
 bool judge_has_lost_journal(const struct judge *judge);

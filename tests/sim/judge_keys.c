@@ -28,8 +28,8 @@ static struct reader *open_reader(struct judge *judge, int program)
             reader->db, "SELECT count(*) FROM entry WHERE seq > ?1 AND step = ?1 AND kind = 'unknown'", -1,
             SQLITE_PREPARE_PERSISTENT, &reader->unknowns, NULL);
     if (code != SQLITE_OK)
-        judge_break(judge, INVARIANT_NONE_OF_THEM, "the journal cannot be read: %s",
-                    sqlite3_errmsg(reader->db));
+        report_break(judge->report, INVARIANT_NONE_OF_THEM, "the journal cannot be read: %s",
+                     sqlite3_errmsg(reader->db));
     return reader;
 }
 
@@ -191,9 +191,11 @@ void judge_take_request(struct judge *judge, const struct env_sim_call *call)
     const char *audit_id = env_sim_http_header(call, "Audit-ID");
     if (!audit_id || !str_starts_with(audit_id, "neo-"))
         judge_break(judge, 11, "%s %s leaves without a key", call->method, call->path);
-    if (judge->quiet && !str_starts_with(audit_id, "neo-x-lease"))
+    if (judge->quiet && !str_starts_with(audit_id, "neo-x-lease")) {
+        judge->report->idle_writes++;
         judge_break(judge, 6, "nothing has changed, and yet %s %s is sent (%s)", call->method, call->path,
                     audit_id);
+    }
     char text[64];
     int64_t seq = 0;
     int attempt = 0;

@@ -330,6 +330,13 @@ static enum move_kind kind_of(const struct kubesim_change *change)
     return gate_of(after) == -1 && gate_of(before) != -1 ? MOVE_DRAIN : MOVE_NONE;
 }
 
+/* An adopted pod gets the name under which we know what it runs. */
+static bool is_relabelled(struct judge *judge, const struct kubesim_change *change)
+{
+    return judge_same_template(judge_find(judge, "apps", "controllerrevisions", revision_of(change->before)),
+                               judge_find(judge, "apps", "controllerrevisions", revision_of(change->after)));
+}
+
 static void check_drain(const struct move *move)
 {
     if (move->at && strcmp(move->pod->revision, move->at->target) == 0)
@@ -354,6 +361,8 @@ void judge_move(struct judge *judge, struct seen_set *set, int ordinal, const st
                   : seen_status_at(set, key->decided_us, judge_since_us(judge, key->decided_us)),
         .revision = change->after ? revision_of(change->after) : "",
     };
+    if (move.kind == MOVE_METADATA && is_relabelled(judge, change))
+        return;
     switch (move.kind) {
     case MOVE_CREATE:
         judge_create(&move);

@@ -142,7 +142,8 @@ struct judge {
 };
 
 /* judge.c */
-_Noreturn void judge_break(struct judge *judge, int invariant, const char *format, ...)
+/* Ends the run, unless another invariant is the one that is judged: then it goes on. */
+void judge_break(struct judge *judge, int invariant, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int64_t judge_now_us(const struct judge *judge);
 /* A controller that decided then may have known no more than what was so at this moment. */
@@ -176,6 +177,9 @@ const cJSON *judge_find(struct judge *judge, const char *group, const char *plur
 void judge_equals_template(struct judge *judge, const struct seen_set *set, const cJSON *pod,
                            const char *revision);
 
+/* Two revisions say the same, by meaning. */
+bool judge_same_template(const cJSON *a, const cJSON *b);
+
 /* judge_moves.c */
 /* A write of ours to a pod of the set; before: as it was. */
 void judge_move(struct judge *judge, struct seen_set *set, int ordinal, const struct kubesim_change *change,
@@ -185,6 +189,8 @@ void judge_note_delete(struct judge *judge, const struct seen_key *key);
 
 /* judge_sets.c */
 void judge_take_set(struct judge *judge, const struct kubesim_change *change);
+/* What was done and decided so far may be done and decided anew. */
+void judge_begin_epoch(struct seen_set *set);
 void judge_take_revision(struct judge *judge, const struct kubesim_change *change);
 
 /* judge_time.c */

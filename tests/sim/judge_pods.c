@@ -150,7 +150,9 @@ static int ordinal_of(struct judge *judge, const char *name, struct seen_set **r
     *ret_set = judge_set_of(judge, set);
     char *end = NULL;
     long ordinal = strtol(dash + 1, &end, 10);
-    return *ret_set && end != dash + 1 && !*end && ordinal < POD_ORDINALS_MAX ? (int)ordinal : -1;
+    bool canonical =
+        end != dash + 1 && !*end && (dash[1] != '0' || !dash[2]); /* "db-02" is none of its names */
+    return *ret_set && canonical && ordinal < POD_ORDINALS_MAX ? (int)ordinal : -1;
 }
 
 static void tell_pod(struct judge *judge, const struct seen_pod *before, const struct seen_pod *pod)
@@ -182,6 +184,19 @@ static void check_name(struct judge *judge, const struct kubesim_change *change)
                         set_name(i));
 }
 
+/* What was called done is not replaced any more, unless it is changed anew. */
+static void check_stays_done(struct judge *judge, const struct seen_pod *pod)
+{
+    struct kubelet_truth truths[TRUTHS_MAX];
+    if (!pod->there || pod->done_generation == 0 || pod->done_generation != pod->generation)
+        return;
+    size_t count = kubelet_see_truth(sim_server_kubelet(judge->world->server), pod->uid, truths, TRUTHS_MAX);
+    for (size_t i = 0; i < count; i++)
+        if (truths[i].replaced > pod->replaced_when_done[i])
+            judge_break(judge, 14, "%s was called done, and its kubelet has replaced %s since", pod->name,
+                        truths[i].name);
+}
+
 void judge_take_pod(struct judge *judge, const struct kubesim_change *change)
 {
     struct seen_set *set = NULL;
@@ -204,6 +219,7 @@ void judge_take_pod(struct judge *judge, const struct kubesim_change *change)
     } else {
         pod->there = false;
     }
+    check_stays_done(judge, pod);
     note_times(judge, pod, &before, key != NULL);
     tell_pod(judge, &before, pod);
 }

@@ -4,6 +4,8 @@
  * done only what is done (14). */
 #include "judge_parts.h"
 
+#include "kubesim/model.h"
+
 #include <limits.h>
 #include <stdio.h>
 
@@ -185,31 +187,45 @@ static void take_status(struct judge *judge, struct seen_set *set, const cJSON *
 /* --- numbers that people read --------------------------------------------------------------------------- */
 
 struct most {
-    int ready, serving, updated;
+    int ready, serving, updated, proven;
 };
 
+/* A patched pod is proven only when what runs is what it asks for; one that its kubelet has forgotten is
+ * going. */
+static bool may_be_proven(struct judge *judge, const struct seen_pod *pod)
+{
+    struct kubelet_truth truth;
+    const struct kubelet *kubelet = sim_server_kubelet(judge->world->server);
+    return !pod->unfinished || kubelet_see_truth(kubelet, pod->uid, &truth, 1) == 0 ||
+           judge_runs_its_spec(judge, pod, judge_pod_tree(judge, pod->name));
+}
+
 /* How many pods were so at some moment since then: no status may claim more. */
-static struct most most_since(const struct seen_set *set, const struct seen_status *status, int64_t since_us)
+static struct most most_since(struct judge *judge, const struct seen_set *set,
+                              const struct seen_status *status, int64_t since_us)
 {
     struct most most = {0};
     for (int i = 0; i < POD_ORDINALS_MAX; i++) {
         const struct seen_pod *pod = &set->pods[i];
         bool serving = pod->serving || pod->served_us > since_us;
+        bool updated =
+            status && (pod->there || pod->served_us > since_us) && strcmp(pod->revision, status->target) == 0;
         most.ready += pod->ready || pod->ready_us > since_us;
         most.serving += serving;
-        most.updated +=
-            status && (pod->there || pod->served_us > since_us) && strcmp(pod->revision, status->target) == 0;
+        most.updated += updated;
+        most.proven += updated && may_be_proven(judge, pod);
     }
     return most;
 }
 
-static void check_number(struct judge *judge, const struct seen_set *set, const struct kubesim_change *change,
-                         const char *field, int most)
+static void check_number(struct judge *judge, int invariant, const struct seen_set *set,
+                         const struct kubesim_change *change, const char *field, int most)
 {
     int64_t before = json_int64_or(json_get(change->before, "status"), field, 0);
     int64_t after = json_int64_or(json_get(change->after, "status"), field, 0);
     if (after != before && after > most)
-        judge_break(judge, 10, "the status of %s claims %s %lld, and the server never showed more than %d",
+        judge_break(judge, invariant,
+                    "the status of %s claims %s %lld, and the server never showed more than %d",
                     set_name(set->index), field, (long long)after, most);
 }
 
@@ -218,11 +234,13 @@ static void check_numbers(struct judge *judge, struct seen_set *set, const struc
     int64_t since_us = judge_since_us(judge, judge_sent_us(judge, change->audit_id));
     if (since_us == NEVER_US || !str_starts_with(change->audit_id, "neo-x-"))
         return;
-    struct most most = most_since(set, seen_status_now(set), since_us);
-    check_number(judge, set, change, "readyReplicas", most.ready);
-    check_number(judge, set, change, "availableReplicas", most.serving);
-    check_number(judge, set, change, "updatedReplicas", most.updated);
-    check_number(judge, set, change, "observedGeneration",
+    struct most most = most_since(judge, set, seen_status_now(set), since_us);
+    check_number(judge, 10, set, change, "readyReplicas", most.ready);
+    check_number(judge, 10, set, change, "availableReplicas", most.serving);
+    check_number(judge, 10, set, change, "updatedReplicas", most.updated);
+    /* It counts proven ones. */
+    check_number(judge, 14, set, change, "updatedReplicas", most.proven);
+    check_number(judge, 10, set, change, "observedGeneration",
                  (int)json_int64_or(json_get(change->after, "metadata"), "generation", 0));
 }
 
@@ -261,6 +279,25 @@ static void take_phase(struct judge *judge, struct seen_set *set, const cJSON *o
         set->failed_epoch = set->epoch; /* a retry keeps it Failed, and a pause in between hides that */
     }
     set->failed_since_us = strcmp(phase, "Failed") == 0 ? judge_now_us(judge) : NEVER_US;
+}
+
+void judge_begin_epoch(struct seen_set *set)
+{
+    set->epoch++;
+    set->done_ever = 0;
+    if (set->status_count) {
+        /* What was decided since then never was; what stands there now is what our own writes had made. */
+        set->statuses[0] = *seen_status_now(set);
+        set->statuses[0].epoch = set->epoch;
+        set->statuses[0].by_us = true;
+        set->status_count = 1;
+    }
+    for (int i = 0; i < POD_ORDINALS_MAX; i++) {
+        struct seen_pod *pod = &set->pods[i];
+        pod->moved_epoch = pod->patched_epoch = pod->deleted_epoch = -1;
+        pod->deleted_uid[0] = '\0';
+        pod->done_generation = 0;
+    }
 }
 
 /* Another set of the name; the pods that are there may become its own. */
@@ -303,8 +340,32 @@ void judge_take_set(struct judge *judge, const struct kubesim_change *change)
 
 /* --- revisions ------------------------------------------------------------------------------------------ */
 
+static bool is_controlled_by(const cJSON *object, const char *uid)
+{
+    const cJSON *owners = json_path(object, "metadata", "ownerReferences", NULL);
+    return owners && owners->child && str_equal(json_str(owners->child, "uid"), uid);
+}
+
+/* Another spelling of the same template is no new version. */
+static void check_made(struct judge *judge, const struct kubesim_change *change)
+{
+    const cJSON *owners = json_path(change->after, "metadata", "ownerReferences", NULL);
+    const char *uid = owners ? json_str(owners->child, "uid") : NULL;
+    const struct kind *kind =
+        kind_find(sim_server_kubesim(judge->world->server), "apps", "controllerrevisions");
+    for (size_t i = 0; uid && i < kind->object_count; i++) {
+        const cJSON *other = object_tree(kind->objects[i]);
+        const char *name = json_path_str(other, "metadata", "name", NULL);
+        if (strcmp(name, change->name) != 0 && is_controlled_by(other, uid) &&
+            judge_same_template(other, change->after))
+            judge_break(judge, 6, "revision %s is made, and %s says the same", change->name, name);
+    }
+}
+
 void judge_take_revision(struct judge *judge, const struct kubesim_change *change)
 {
+    if (!change->before && change->audit_id && str_starts_with(change->audit_id, "neo-"))
+        check_made(judge, change);
     if (change->after || !str_starts_with(change->audit_id ? change->audit_id : "", "neo-"))
         return;
     for (int i = 0; i < judge->world->draw->set_count; i++) {

@@ -4,6 +4,7 @@
 #include "world.h"
 
 #include "judge.h"
+#include "strangers.h"
 
 #include "base/time_text.h"
 
@@ -62,10 +63,17 @@ static cJSON *make_container(const struct set_draw *set, int index)
     return container;
 }
 
-static void add_template(cJSON *spec, const struct set_draw *set, const char *name)
+const char *world_label(const struct world *world, int set)
 {
-    cJSON *template = json_add_object(spec, "template");
-    json_add_str(json_add_object(json_add_object(template, "metadata"), "labels"), "app", name);
+    return set_name(world->draw->sets[set].shares ? 0 : set);
+}
+
+cJSON *world_template(const struct world *world, int index)
+{
+    const struct set_draw *set = &world->draw->sets[index];
+    cJSON *template = json_new_object();
+    cJSON *labels = json_add_object(json_add_object(template, "metadata"), "labels");
+    json_add_str(labels, "app", world_label(world, index));
     cJSON *pod = json_add_object(template, "spec");
     json_add_int64(pod, "terminationGracePeriodSeconds", 2);
     if (set->init) {
@@ -77,6 +85,7 @@ static void add_template(cJSON *spec, const struct set_draw *set, const char *na
     cJSON *containers = json_add_array(pod, "containers");
     for (int i = 0; i < set->containers; i++)
         json_append_item(containers, make_container(set, i));
+    return template;
 }
 
 static void add_strategy(cJSON *spec, const struct set_draw *set, int fence)
@@ -115,12 +124,13 @@ void world_create_set(struct world *world, int index)
     cJSON *spec = json_add_object(object, "spec");
     json_add_int64(spec, "replicas", set->replicas);
     json_add_str(spec, "serviceName", name);
-    json_add_str(json_add_object(json_add_object(spec, "selector"), "matchLabels"), "app", name);
+    json_add_str(json_add_object(json_add_object(spec, "selector"), "matchLabels"), "app",
+                 world_label(world, index));
     json_add_str(spec, "podManagementPolicy", set->policy);
     json_add_int64(spec, "minReadySeconds", set->min_ready_s);
     json_add_int64(spec, "revisionHistoryLimit", set->history);
     json_add_int64(json_add_object(spec, "ordinals"), "start", set->start);
-    add_template(spec, set, name);
+    json_add_item(spec, "template", world_template(world, index));
     /* Nobody fences off what is to come home. */
     int fence = world->calm ? 0 : set->fence;
     add_strategy(spec, set, fence);
@@ -173,11 +183,90 @@ static void set_metadata(struct world *world, int set, const char *of, const cha
                     value);
 }
 
+/* The same tree with the members of each object in the opposite order. */
+static void turn_round(cJSON *tree)
+{
+    cJSON *child = NULL;
+    cJSON_ArrayForEach (child, tree)
+        turn_round(child);
+    if (!cJSON_IsObject(tree))
+        return;
+    for (cJSON *node = tree->child, *next = NULL; node; node = next) {
+        next = node->next;
+        ENSURE(cJSON_InsertItemInArray(tree, 0, cJSON_DetachItemViaPointer(tree, node)));
+    }
+}
+
+void world_rustle(struct world *world, int set)
+{
+    CLEANUP_JSON cJSON *object = world_set(world, set);
+    if (!object)
+        return;
+    cJSON *metadata = json_get(object, "metadata");
+    CLEANUP_FREE char *noise = xasprintf("%lld", (long long)world_now_us(world));
+    json_set_str(json_ensure_object(metadata, "annotations"), "noise", noise);
+    turn_round(json_path(object, "spec", "template", NULL));
+    CLEANUP_FREE char *path = set_path(set);
+    CLEANUP_FREE char *text = json_print(object);
+    (void)ask(world, "PUT", path, "application/json", text);
+}
+
 static void lose_status(struct world *world, int set)
 {
     CLEANUP_FREE char *path = set_path(set);
     CLEANUP_FREE char *where = xasprintf("%s/status", path);
     (void)ask(world, "PATCH", where, "application/merge-patch+json", "{\"status\":null}");
+}
+
+/* The same by meaning: what the server would fill in anyway. */
+static void spell_out(struct world *world, int set, bool out)
+{
+    const char *op = out ? "add" : "remove";
+    json_patch(world, set, op, "/spec/template/spec/restartPolicy", "\"Always\"");
+    json_patch(world, set, op, "/spec/template/spec/containers/0/terminationMessagePath",
+               "\"/dev/termination-log\"");
+}
+
+/* More of what a person may change in a spec. */
+static bool edit(struct world *world, const struct operation *operation)
+{
+    int set = operation->set, a = operation->a;
+    switch (operation->kind) {
+    case DO_RUSTLE:
+        world_rustle(world, set);
+        return true;
+    case DO_DEFAULTS:
+        spell_out(world, set, !a);
+        return true;
+    case DO_READINESS:
+    case DO_PREFETCH:
+        (void)merge(world, set, "{\"spec\":{\"updateStrategy\":{\"inPlaceUpdateStrategy\":{\"%s\":\"%s\"}}}}",
+                    operation->kind == DO_READINESS ? "readiness" : "prefetch", operation->text);
+        return true;
+    case DO_HISTORY:
+        (void)merge(world, set, "{\"spec\":{\"revisionHistoryLimit\":%d}}", a);
+        return true;
+    case DO_ORDINALS:
+        (void)merge(world, set, "{\"spec\":{\"ordinals\":{\"start\":%d}}}", a);
+        return true;
+    case DO_RETENTION:
+        (void)merge(world, set, "{\"spec\":{\"persistentVolumeClaimRetentionPolicy\":%s}}",
+                    retention_text(a));
+        return true;
+    case DO_INIT_IMAGE:
+        if (world->draw->sets[set].init) {
+            CLEANUP_FREE char *image = xasprintf("\"%s\"", operation->text);
+            json_patch(world, set, "replace", "/spec/template/spec/initContainers/0/image", image);
+        }
+        return true;
+    case DO_TERMINATION: {
+        CLEANUP_FREE char *seconds = xasprintf("%d", a);
+        json_patch(world, set, "add", "/spec/template/spec/terminationGracePeriodSeconds", seconds);
+        return true;
+    }
+    default:
+        return false;
+    }
 }
 
 static bool do_to_set(struct world *world, const struct operation *operation)
@@ -400,9 +489,23 @@ static void fault(struct world *world, const char *spec)
         report_tell(world->report, "  %s", error_text(err));
 }
 
+/* Who restores etcd starts all that watched it anew: a watch that goes on by a number of the other history
+ * misses what got that number again. */
+static void rewind_storage(struct world *world)
+{
+    if (!kubesim_rewind(sim_server_kubesim(world->server)))
+        return;
+    judge_take_rewind(world->judge);
+    sim_server_poke(world->server);
+    for (int i = 0; i < world->program_count; i++) {
+        program_kill(&world->programs[i]);
+        world->programs[i].start_due_us = world_now_us(world) + 100 * US_PER_MS;
+    }
+}
+
 void world_do(struct world *world, const struct operation *operation)
 {
-    if (do_to_set(world, operation) || do_to_pod(world, operation))
+    if (do_to_set(world, operation) || edit(world, operation) || do_to_pod(world, operation))
         return;
     CLEANUP_FREE char *path = set_path(operation->set);
     switch (operation->kind) {
@@ -442,6 +545,15 @@ void world_do(struct world *world, const struct operation *operation)
         if (world->draw->with_lease)
             (void)ask(world, "PATCH", LEASE_PATH, "application/merge-patch+json",
                       "{\"spec\":{\"holderIdentity\":\"thief\"}}");
+        break;
+    case DO_SNAPSHOT:
+        kubesim_snapshot(sim_server_kubesim(world->server));
+        break;
+    case DO_REWIND:
+        rewind_storage(world);
+        break;
+    case DO_STRANGER:
+        strangers_come(world, operation->set, operation->a, (enum stranger_kind)operation->b);
         break;
     case DO_DISK:
         world->disk_us = operation->a * US_PER_MS;
@@ -492,6 +604,8 @@ static void heal_set(struct world *world, int set)
     int replicas = (int)json_int64_or(json_get(there, "spec"), "replicas", 1);
     for (int i = 0; i < world->draw->sets[set].containers; i++)
         set_image(world, set, i, i == 0 ? "db:good" : "log:good");
+    if (world->draw->sets[set].init)
+        json_patch(world, set, "replace", "/spec/template/spec/initContainers/0/image", "\"init:v1\"");
     (void)merge(world, set,
                 "{\"spec\":{\"replicas\":%d,\"updateStrategy\":{\"partition\":0,\"pause\":false}}}",
                 MAX(replicas, 1));
@@ -506,6 +620,7 @@ void world_heal(struct world *world)
     world->calm = true;
     judge_take_heal(world->judge);
     (void)kubelet_set_behaviour(sim_server_kubelet(world->server), world->draw->behaviour);
+    strangers_go(world);
     heal_pods(world);
     for (int i = 0; i < world->draw->set_count; i++)
         heal_set(world, i);

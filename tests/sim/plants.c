@@ -19,6 +19,7 @@ static const struct plant plants[] = {
     {"status-written-each-turn", 6, "status is written whether it changed or not"},
     {"renumbered-each-turn", 6, "the newest revision gets a higher number each turn"},
     {"gate-written-again", 6, "the gate of a pod in service is written again"},
+    {"noise-makes-revisions", 6, "a template that is spelt otherwise is a new version"},
     {"healing-held-to-stage", 7, "broken pods below the stage are not healed"},
     {"no-gate-on-new-pod", 7, "the gate of a new pod is never opened"},
     {"history-never-cut", 8, "unused revisions are kept for ever"},

@@ -39,13 +39,21 @@ void report_tell(struct report *report, const char *format, ...)
         print_line(line);
 }
 
+bool report_seeks(const struct report *report, int invariant)
+{
+    return !report->sought || report->sought == invariant || invariant == INVARIANT_NONE_OF_THEM;
+}
+
 _Noreturn void report_break(struct report *report, int invariant, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     vsnprintf(report->sentence, sizeof(report->sentence), format, args);
     va_end(args);
-    report->invariant = invariant;
+    if (report_seeks(report, invariant))
+        report->invariant = invariant;
+    else
+        report->finished = true;
     fflush(stdout);
     _exit(0);
 }

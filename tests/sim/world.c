@@ -2,6 +2,7 @@
 #include "world.h"
 
 #include "judge.h"
+#include "strangers.h"
 
 #include "base/time_text.h"
 #include "kube/client.h"
@@ -36,6 +37,13 @@ static void answered(void *context, const struct env_sim_call *call, int status,
     struct world *world = context;
     if (world->judge)
         judge_take_answer(world->judge, call, status, told);
+}
+
+static void mutate_pod(void *context, cJSON *object, const cJSON *old)
+{
+    const struct world *world = context;
+    if (world->draw && world->draw->webhook)
+        webhook_mutate(object, !old);
 }
 
 static void route(void *context, const struct env_sim_call *call, struct env_sim_route *ret)
@@ -218,8 +226,10 @@ struct world *world_prepare(void)
     struct world *world = xcalloc(1, sizeof(*world));
     world->env = env_sim_make(1);
     env_sim_on_route(world->env, route, world);
-    world->server = sim_server_make_watched(
-        world->env, &(struct sim_server_hooks){.changed = changed, .answered = answered, .context = world});
+    world->server = sim_server_make_watched(world->env, &(struct sim_server_hooks){.changed = changed,
+                                                                                   .answered = answered,
+                                                                                   .mutate_pod = mutate_pod,
+                                                                                   .context = world});
     sim_server_apply_file(world->server, "deploy/crd.yaml");
     ENSURE(sim_server_ask(world->server, "POST", "/api/v1/namespaces", "application/json",
                           "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"neo\"}}",
@@ -328,19 +338,46 @@ static void restart_programs(struct world *world)
     }
 }
 
+/* How often the controllers have planned since they were started. */
+static uint64_t turns_of(const struct world *world)
+{
+    static const char name[] = "\nneoset_turns_total ";
+    uint64_t turns = 0;
+    for (int i = 0; i < world->program_count; i++) {
+        CLEANUP_BUF struct buf text = BUF_INIT(1 << 20);
+        if (!world->programs[i].controller)
+            continue;
+        controller_write_metrics(world->programs[i].controller, &text);
+        const char *line = strstr(buf_text(&text), name);
+        ENSURE(line);
+        turns += strtoull(line + strlen(name), NULL, 10);
+    }
+    return turns;
+}
+
+/* Somebody touches what does not concern a pod: turns come of it, and no write (6). */
+static void be_idle(struct world *world)
+{
+    judge_expect_quiet(world->judge, true);
+    for (int i = 0; i < world->draw->set_count; i++)
+        world_rustle(world, i);
+    world_run_for(world, QUIET_US);
+    judge_expect_quiet(world->judge, false);
+    world->report->idle_turns += turns_of(world);
+}
+
 static void stay_quiet(struct world *world)
 {
     /* That the journal is another one is said until the next start, and taken back then. */
     if (judge_has_lost_journal(world->judge))
         restart_programs(world);
     world_run_for(world, 40 * US_PER_S);
-    judge_expect_quiet(world->judge, true);
-    world_run_for(world, QUIET_US);
-    judge_expect_quiet(world->judge, false);
+    uint64_t turns_before = turns_of(world);
+    be_idle(world);
+    world->report->idle_turns -= turns_before;
     report_tell(world->report, "* the controllers are started anew; nothing else changes");
     restart_programs(world);
-    judge_expect_quiet(world->judge, true);
-    world_run_for(world, QUIET_US);
+    be_idle(world);
     judge_look_at_end(world->judge);
 }
 
@@ -354,6 +391,11 @@ _Noreturn void world_run(struct world *world, const struct draw *draw, int opera
     env_sim_reseed(world->env, draw->seed);
     world->judge = judge_make(world);
     attach_kubelet(world);
+    for (int i = 0; i < draw->set_count; i++)
+        if (draw->sets[i].handed_over)
+            strangers_leave_pods(world, i);
+    if (draw->sets[0].handed_over || draw->sets[SETS_MAX - 1].handed_over)
+        world_run_for(world, 5 * US_PER_S);
     for (int i = 0; i < draw->set_count; i++)
         world_create_set(world, i);
     make_programs(world);

@@ -58,8 +58,15 @@ int64_t world_now_us(const struct world *world);
 /* Everything that is due up to then, the judge looking on. */
 void world_run_for(struct world *world, int64_t duration_us);
 
+/* The value of label "app", by which the set selects. */
+const char *world_label(const struct world *world, int set);
+/* The template of the set as it was drawn; the caller's. */
+cJSON *world_template(const struct world *world, int set);
+
 /* operations.c */
 void world_create_set(struct world *world, int set);
+/* Annotates the set and writes its template with its keys in another order: nothing changes by that. */
+void world_rustle(struct world *world, int set);
 void world_do(struct world *world, const struct operation *operation);
 /* Whatever was done to it is made good: good images, no fences, no pauses, fair kubelets. */
 void world_heal(struct world *world);
