@@ -29,12 +29,12 @@
 #define GOOD_STREAM_US (5 * US_PER_S)
 #define MISSING_RETRY_US (5 * US_PER_S)
 
-#define TOO_LARGE "an object is larger than 32 MiB"
+#define TOO_LARGE "an object is larger than 8 MiB"
 
 /* A server that refuses the stream so often in a row may do so because of the version that we ask for. */
 enum { REFUSALS_MAX = 3 };
 
-enum { LINE_MAX_BYTES = 32 * 1024 * 1024, LINE_ROOM_KEPT = 64 * 1024, PAGES_MAX = 100000, PAGE_LIMIT = 500 };
+enum { LINE_MAX_BYTES = LIST_ITEM_MAX, LINE_ROOM_KEPT = 64 * 1024, PAGES_MAX = 100000, PAGE_LIMIT = 500 };
 
 struct kube_watch {
     struct kube_client *client;

@@ -132,6 +132,18 @@ static void add_exceptions(struct plan *plan, cJSON *list, const cJSON *old_list
     add_exception(plan, list, old_list, "SelectorShared", "SelectorShared", shared);
 }
 
+/* However many there are: each is compared with our own few only. */
+static void add_others(cJSON *list, const cJSON *old_list)
+{
+    CLEANUP_JSON cJSON *others = json_new_array();
+    const cJSON *other = NULL;
+    cJSON_ArrayForEach (other, old_list)
+        if (!find_condition(list, json_str(other, "type")))
+            json_append_item(others, json_copy(other));
+    while (others->child)
+        json_append_item(list, cJSON_DetachItemViaPointer(others, others->child));
+}
+
 cJSON *plan_conditions(struct plan *plan)
 {
     CLEANUP_JSON cJSON *old = NULL;
@@ -142,10 +154,6 @@ cJSON *plan_conditions(struct plan *plan)
     for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
         add_condition(plan, list, old, &wanted[i]);
     add_exceptions(plan, list, old);
-    const cJSON *other = NULL;
-    cJSON_ArrayForEach (other, old) {
-        if (!find_condition(list, json_str(other, "type")))
-            json_append_item(list, json_copy(other));
-    }
+    add_others(list, old);
     return list;
 }

@@ -5,6 +5,9 @@
 #include "neoset/fact_read.h"
 #include "neoset/selector.h"
 
+/* A pod that is out of service for longer serves nobody. */
+enum { GRACE_PERIOD_MAX_S = 86400 };
+
 /* --- spec ----------------------------------------------------------------------------------------------- */
 
 /* The first problem stays: one sentence is enough to act on. */
@@ -18,19 +21,46 @@ static void __attribute__((format(printf, 2, 3))) complain(struct neoset_fact *f
     va_end(args);
 }
 
-/* An integer member between minimum and INT32_MAX; absent or null: fallback. */
-static int read_int(struct neoset_fact *fact, const cJSON *object, const char *key, int minimum, int fallback,
-                    const char *path)
+/* An integer member between minimum and maximum; absent or null: fallback. */
+static int read_int_up_to(struct neoset_fact *fact, const cJSON *object, const char *key, int minimum,
+                          int maximum, int fallback, const char *path)
 {
     const cJSON *node = json_get(object, key);
     if (!node || cJSON_IsNull(node))
         return fallback;
     int64_t number = 0;
-    if (!json_node_int64(node, &number) || number < minimum || number > INT32_MAX) {
+    if (json_node_int64(node, &number) && number >= minimum && number <= maximum)
+        return (int)number;
+    if (maximum == INT32_MAX)
         complain(fact, "%s must be an integer of at least %d.", path, minimum);
-        return fallback;
-    }
-    return (int)number;
+    else
+        complain(fact, "%s must be an integer from %d to %d.", path, minimum, maximum);
+    return fallback;
+}
+
+static int read_int(struct neoset_fact *fact, const cJSON *object, const char *key, int minimum, int fallback,
+                    const char *path)
+{
+    return read_int_up_to(fact, object, key, minimum, INT32_MAX, fallback, path);
+}
+
+/* Absent or null: false. */
+static bool read_bool(struct neoset_fact *fact, const cJSON *object, const char *key, const char *path)
+{
+    const cJSON *node = json_get(object, key);
+    if (node && !cJSON_IsNull(node) && !cJSON_IsBool(node))
+        complain(fact, "%s must be true or false.", path);
+    return cJSON_IsTrue(node);
+}
+
+/* Absent or null: NULL. What else is no object would be read as if it were not there. */
+static const cJSON *read_object(struct neoset_fact *fact, const cJSON *object, const char *key,
+                                const char *path)
+{
+    const cJSON *node = json_get(object, key);
+    if (node && !cJSON_IsNull(node) && !cJSON_IsObject(node))
+        complain(fact, "%s must be an object.", path);
+    return cJSON_IsObject(node) ? node : NULL;
 }
 
 /* Which of the two texts; absent or null: the first. */
@@ -93,17 +123,15 @@ static int read_budget(struct neoset_fact *fact, const cJSON *strategy, int repl
 static void read_strategy(struct neoset_fact *fact, const cJSON *spec_node)
 {
     struct neoset_spec *spec = &fact->spec;
-    const cJSON *strategy = json_get(spec_node, "updateStrategy");
-    const cJSON *in_place = json_get(strategy, "inPlaceUpdateStrategy");
-    if ((strategy && !cJSON_IsNull(strategy) && !cJSON_IsObject(strategy)) ||
-        (in_place && !cJSON_IsNull(in_place) && !cJSON_IsObject(in_place)))
-        complain(fact, "spec.updateStrategy and its inPlaceUpdateStrategy must be objects.");
+    const cJSON *strategy = read_object(fact, spec_node, "updateStrategy", "spec.updateStrategy");
+    const cJSON *in_place =
+        read_object(fact, strategy, "inPlaceUpdateStrategy", "spec.updateStrategy.inPlaceUpdateStrategy");
     spec->strategy = read_second(fact, strategy, "type", "InPlace", "Recreate", "spec.updateStrategy.type")
                          ? NEOSET_RECREATE
                          : NEOSET_IN_PLACE;
     spec->partition = read_int(fact, strategy, "partition", 0, 0, "spec.updateStrategy.partition");
     spec->budget = read_budget(fact, strategy, spec->replicas);
-    spec->pause = json_bool_or(strategy, "pause", false);
+    spec->pause = read_bool(fact, strategy, "pause", "spec.updateStrategy.pause");
     spec->readiness = read_second(fact, in_place, "readiness", "Probe", "Ready",
                                   "spec.updateStrategy.inPlaceUpdateStrategy.readiness")
                           ? NEOSET_READY
@@ -111,17 +139,20 @@ static void read_strategy(struct neoset_fact *fact, const cJSON *spec_node)
     spec->readiness_timeout_seconds =
         read_int(fact, in_place, "readinessTimeoutSeconds", 1, 300,
                  "spec.updateStrategy.inPlaceUpdateStrategy.readinessTimeoutSeconds");
-    spec->grace_period_seconds = read_int(fact, in_place, "gracePeriodSeconds", 0, 0,
-                                          "spec.updateStrategy.inPlaceUpdateStrategy.gracePeriodSeconds");
+    spec->grace_period_seconds =
+        read_int_up_to(fact, in_place, "gracePeriodSeconds", 0, GRACE_PERIOD_MAX_S, 0,
+                       "spec.updateStrategy.inPlaceUpdateStrategy.gracePeriodSeconds");
     spec->prefetch = read_prefetch(fact, in_place);
 }
 
 static void read_spec(struct neoset_fact *fact, const cJSON *node)
 {
     struct neoset_spec *spec = &fact->spec;
-    const cJSON *retention = json_get(node, "persistentVolumeClaimRetentionPolicy");
+    const cJSON *ordinals = read_object(fact, node, "ordinals", "spec.ordinals");
+    const cJSON *retention = read_object(fact, node, "persistentVolumeClaimRetentionPolicy",
+                                         "spec.persistentVolumeClaimRetentionPolicy");
     spec->replicas = read_int(fact, node, "replicas", 0, 1, "spec.replicas");
-    spec->start = read_int(fact, json_get(node, "ordinals"), "start", 0, 0, "spec.ordinals.start");
+    spec->start = read_int(fact, ordinals, "start", 0, 0, "spec.ordinals.start");
     if (spec->replicas > NEOSET_REPLICAS_MAX) {
         complain(fact, "spec.replicas must be at most %d.", NEOSET_REPLICAS_MAX);
         spec->replicas = NEOSET_REPLICAS_MAX;
@@ -318,7 +349,10 @@ struct neoset_fact *neoset_fact_make(struct intern *pool, const cJSON *object)
     const char *adopts = json_path_str(metadata, "annotations", NEOSET_ADOPTS_ANNOTATION, NULL);
     fact->waits_for_pods = adopts && !str_ends_with(adopts, NEOSET_ADOPTS_GONE);
     const cJSON *spec = json_get(object, "spec");
+    const cJSON *service_node = json_get(spec, "serviceName");
     const char *service = json_str(spec, "serviceName");
+    if (service_node && !cJSON_IsNull(service_node) && !service)
+        complain(fact, "spec.serviceName must be a text.");
     fact->service_name = xstrdup(service ? service : "");
     read_spec(fact, spec);
     read_template(fact, spec);

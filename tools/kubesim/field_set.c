@@ -297,18 +297,32 @@ static void compare_child(const struct schema *schema, const cJSON *old, const c
         json_delete(removed_below);
 }
 
+/* As find_item(); the item behind the last one that was found is tried first: most often the order is the
+ * same. */
+static const cJSON *find_next_item(const struct schema *list, const cJSON *array, const char *key,
+                                   const cJSON **guess)
+{
+    const cJSON *first = *guess ? *guess : (array ? array->child : NULL);
+    CLEANUP_FREE char *own = first ? item_key(list, first) : NULL;
+    const cJSON *found = own && strcmp(own, key) == 0 ? first : find_item(list, array, key);
+    *guess = found ? found->next : *guess;
+    return found;
+}
+
 static void compare_lists(const struct schema *schema, const cJSON *old, const cJSON *node, cJSON *changed,
                           cJSON *removed)
 {
     const cJSON *item;
+    const cJSON *guess = NULL;
     cJSON_ArrayForEach (item, node) {
         CLEANUP_FREE char *key = item_key(schema, item);
-        compare_child(schema_follow(schema->items), find_item(schema, old, key), item, key, false, changed,
-                      removed);
+        compare_child(schema_follow(schema->items), find_next_item(schema, old, key, &guess), item, key,
+                      false, changed, removed);
     }
+    guess = NULL;
     cJSON_ArrayForEach (item, old) {
         CLEANUP_FREE char *key = item_key(schema, item);
-        if (!find_item(schema, node, key))
+        if (!find_next_item(schema, node, key, &guess))
             json_set_item(removed, key, json_new_object());
     }
 }

@@ -357,6 +357,21 @@ static void check_array(const struct schema *schema, const cJSON *node, struct b
     }
 }
 
+/* Of metadata a definition may bound the name alone. */
+static void check_name(const struct schema *schema, const cJSON *object, struct buf *path,
+                       struct causes *causes)
+{
+    const struct schema *metadata = schema_member_raw(schema, "metadata");
+    for (size_t i = 0; metadata && i < metadata->property_count; i++) {
+        if (strcmp(metadata->properties[i].name, "name") != 0)
+            continue;
+        size_t above = enter(path, "metadata.name");
+        validate_at(metadata->properties[i].schema, json_path(object, "metadata", "name", NULL), path, false,
+                    causes);
+        leave(path, above);
+    }
+}
+
 static void check_required(const struct schema *schema, const cJSON *node, struct buf *path,
                            struct causes *causes)
 {
@@ -389,6 +404,8 @@ static void check_object(const struct schema *schema, const cJSON *node, struct 
 {
     check_required(schema, node, path, causes);
     check_object_size(schema, node, buf_text(path), causes);
+    if (resource)
+        check_name(schema, node, path, causes);
     const cJSON *member;
     cJSON_ArrayForEach (member, node) {
         if (resource && is_type_member(member->string))

@@ -254,12 +254,12 @@ static void a_large_object_is_taken_and_a_larger_one_is_refused(void **state)
     send_large(owner, call, 5 * 1024 * 1024);
     model_data(owner->model, call, "\"}}}}\n");
     expect(owner, "+large");
-    send_large(owner, call, 40 * 1024 * 1024);
+    send_large(owner, call, 10 * 1024 * 1024);
     assert_true(call->client_gone);
     env_sim_http_cut(call);
     expect(owner, "STALE");
     assert_string_equal(owner->reason,
-                        "cannot watch pods in namespace db: an object is larger than 32 MiB (large; make it "
+                        "cannot watch pods in namespace db: an object is larger than 8 MiB (large; make it "
                         "smaller or delete it: until then nothing newer of the pods is seen)");
     relisted(owner);
     env_sim_http_end(resumed(owner, "20"));

@@ -1,23 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The real kubectl against kubesim: every command that people and scripts are told they may use. Skipped, with a word,
-# where no kubectl is found: NEOSET_KUBECTL, kubectl in PATH, or one that the end-to-end tests built into their cache.
+# where no kubectl is found.
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
 build=${NEOSET_BUILD:-build/gcc}
 kubesim=$build/kubesim
 
-find_kubectl() {
-    local candidate
-    for candidate in "${NEOSET_KUBECTL:-}" "$(command -v kubectl)" \
-        "${NEOSET_TOOLS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/neoset/tools}"/*/kubectl; do
-        if [ -x "$candidate" ]; then
-            echo "$candidate"
-            return
-        fi
-    done
-}
-
+# shellcheck source=../../lib/kubectl.sh
+. tests/lib/kubectl.sh
 kubectl=$(find_kubectl)
 if [ -z "$kubectl" ]; then
     echo "no kubectl here: nothing was tried"

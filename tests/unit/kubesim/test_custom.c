@@ -211,6 +211,24 @@ static void a_definition_that_cannot_be_evaluated_is_refused(void **state)
     }
 }
 
+#define THING "{\"apiVersion\":\"ex.io/v1\",\"kind\":\"Thing\",\"metadata\":{\"name\":\"%s\"}}"
+
+static void of_metadata_a_definition_may_bound_the_name(void **state)
+{
+    (void)state;
+    WORLD world = world_make();
+    assert_int_equal(define(world, "{\"type\":\"object\",\"properties\":{\"metadata\":{\"type\":\"object\","
+                                   "\"properties\":{\"name\":{\"type\":\"string\",\"maxLength\":3}}}}}"),
+                     201);
+    CLEANUP_FREE char *fits = xasprintf(THING, "abc");
+    CLEANUP_FREE char *too_long = xasprintf(THING, "abcd");
+    assert_int_equal(ask(world, "POST", "/apis/ex.io/v1/things", fits), 201);
+    assert_int_equal(ask(world, "POST", "/apis/ex.io/v1/things", too_long), 422);
+    assert_string_equal(
+        message(world),
+        "Thing.ex.io \"abcd\" is invalid: metadata.name: Too long: may not be more than 3 bytes");
+}
+
 static void a_definition_is_served_at_once_and_gone_at_once(void **state)
 {
     (void)state;
@@ -343,6 +361,7 @@ int main(void)
         cmocka_unit_test(scale_reads_and_writes_its_paths),
         cmocka_unit_test(the_server_prints_the_columns),
         cmocka_unit_test(a_definition_that_cannot_be_evaluated_is_refused),
+        cmocka_unit_test(of_metadata_a_definition_may_bound_the_name),
         cmocka_unit_test(a_definition_is_served_at_once_and_gone_at_once),
         cmocka_unit_test(a_changed_definition_keeps_the_objects),
         cmocka_unit_test(more_than_one_served_version_is_not_modelled),
