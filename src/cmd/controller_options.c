@@ -54,6 +54,11 @@ static const struct option_spec specs[] = {
      .fallback = "400d,4Gi"},
     {.name = "journal-unsafe-fs",
      .help = "accept a journal on a network file system, where locks may not hold"},
+    {.name = "resize-abandoned",
+     .value = "TIME",
+     .help = "a StatefulSet that was taken from its pods to grow its volumes (neosetctl resize), and that "
+             "nobody made again for so long, is made again; 0: never",
+     .fallback = "2m"},
     {.name = "once", .help = "converge what is there, then exit"},
     {0},
 };
@@ -206,6 +211,16 @@ static int read_journal(const struct options *options, bool is_root, struct cont
                                      &settings->retention_bytes, err);
 }
 
+static int read_abandoned(const struct options *options, struct controller_settings *settings,
+                          struct error **err)
+{
+    const char *text = option_text(options, "resize-abandoned");
+    if (str_equal(text, "0"))
+        return 0;
+    int r = duration_parse(text, &settings->resize_abandoned_us, err);
+    return r < 0 ? error_wrap(err, -ERROR_USAGE, "--resize-abandoned") : 0;
+}
+
 int controller_settings_read(const struct options *options, bool is_root, struct controller_settings *ret,
                              struct error **err)
 {
@@ -215,6 +230,8 @@ int controller_settings_read(const struct options *options, bool is_root, struct
         result = read_journal(options, is_root, &settings, err);
     if (result == 0)
         result = read_lease(options, &settings, err);
+    if (result == 0)
+        result = read_abandoned(options, &settings, err);
     if (result < 0) {
         controller_settings_done(&settings);
         return result;

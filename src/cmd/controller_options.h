@@ -22,6 +22,7 @@ struct controller_settings {
     bool no_lease;
     char *lease_namespace; /* NULL: our own */
     char *lease_name;
+    int64_t resize_abandoned_us;
     bool once;
     struct log log;
 };

@@ -196,6 +196,7 @@ static void start_controller(struct program *program)
         .lease_namespace = settings->no_lease ? NULL : program->lease_namespace,
         .lease_name = settings->lease_name,
         .identity = program->identity,
+        .resize_abandoned_us = settings->resize_abandoned_us,
         .once = settings->once,
         .report = report,
         .ended = ended,

@@ -150,6 +150,8 @@ static void watch_object(void *context, const cJSON *object)
     struct controller *controller = watched->controller;
     store_take(controller->store, watched->resource, object, watched->mark, env_wall_us(controller->env),
                env_boot_us(controller->env));
+    if (watched->resource == KUBE_REVISION)
+        kept_seen(controller, object);
     const char *key = kube_object_annotation(object, STEP_ANNOTATION);
     if (key)
         gateway_observe_key(controller->gateway, key);
@@ -159,6 +161,8 @@ static void watch_deleted(void *context, const cJSON *last_state)
 {
     struct watched *watched = context;
     store_drop(watched->controller->store, watched->resource, last_state);
+    if (watched->resource == KUBE_REVISION)
+        kept_gone(watched->controller, last_state);
 }
 
 static void watch_state(void *context, enum kube_watch_state state, const char *reason)
@@ -574,6 +578,7 @@ void controller_free(struct controller *controller)
     journal_on_warning(controller->journal, NULL, NULL);
     lease_free(controller->lease);
     gateway_free(controller->gateway);
+    kept_free_all(controller);
     exempt_free(controller->exempt);
     follow_forget_asked(controller);
     event_recorder_free(controller->recorder);

@@ -21,7 +21,9 @@ struct controller_options {
     const char *lease_namespace; /* NULL: without a lease */
     const char *lease_name;
     const char *identity; /* pod or host name */
-    bool once;            /* end when there is nothing left to do */
+    /* A StatefulSet whose manifest is kept and that has been away so long is made again; 0: never. */
+    int64_t resize_abandoned_us;
+    bool once; /* end when there is nothing left to do */
     /* object: "NeoSet/default/mysql", or NULL. Borrowed. */
     void (*report)(void *context, enum report_level level, const char *object, const char *sentence);
     /* It cannot go on (the journal died), or --once is done: exit_code 0 or 1, with a sentence. Called once.

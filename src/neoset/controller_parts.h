@@ -15,6 +15,7 @@
 enum { WATCHED_SETS, WATCHED_PODS, WATCHED_CLAIMS, WATCHED_REVISIONS, WATCHED_COUNT };
 
 struct asked;
+struct kept_manifest;
 
 struct watched {
     struct controller *controller;
@@ -104,6 +105,7 @@ struct controller {
     struct loop *loop;
     struct store *store;
     struct watched watched[WATCHED_COUNT];
+    struct kept_manifest *kept; /* of StatefulSets that somebody took from their pods */
     struct refresh *refreshes;
     uint64_t asks;       /* so far: their numbers */
     struct asked *asked; /* exempt writes that are not answered */
@@ -138,6 +140,13 @@ void controller_refresh(struct controller *controller, enum kube_resource resour
 void controller_forget_refreshes(struct controller *controller, const struct set_group *group);
 void controller_check_once(struct controller *controller);
 struct turn *controller_turn_of(struct set_group *group);
+
+/* controller_kept.c */
+/* A ControllerRevision was seen, or is gone; what keeps no manifest is passed over. */
+void kept_seen(struct controller *controller, const cJSON *revision);
+void kept_gone(struct controller *controller, const cJSON *revision);
+/* After gateway_free(): no step is answered any more. */
+void kept_free_all(struct controller *controller);
 
 /* controller_turn.c */
 void controller_handle(void *context, const char *key);

@@ -54,11 +54,13 @@ struct volume_decision;
 struct converge_options {
     const char *namespace;
     const char *name;
-    const cJSON *desired;       /* the manifest, with its namespace; NULL: only what was begun is finished */
-    const char *field_manager;  /* of the ordinary apply */
-    bool is_forced;             /* the ordinary apply takes fields of other managers over */
-    bool unready_will_do;       /* pods need not be ready (a full disk may be why) */
+    const cJSON *desired;      /* the manifest, with its namespace; NULL: what was begun is finished */
+    const char *sizes;         /* without a manifest: what the set is to be brought to, "data=2Gi", or NULL */
+    const char *field_manager; /* of the ordinary apply */
+    bool is_forced;            /* the ordinary apply takes fields of other managers over */
+    bool unready_will_do;      /* pods need not be ready (a full disk may be why) */
     bool waits_for_file_system; /* done only when every claim has its size */
+    bool never_deletes;         /* no set is deleted: one that was made again with its old sizes stays so */
     bool plans_only; /* ends before the first write: proofs and probes, and the sentence of the plan */
 };
 struct converge *converge_make(const struct converge_options *options);

@@ -157,7 +157,7 @@ static struct step_request *make_step(struct converge *converge)
                       missing);
     }
     drop_gone_owners(body, converge->look->gone_owners);
-    if (converge->desired)
+    if (converge->has_manifest)
         recreate_raise_sizes(body, converge->desired);
     struct step_request *request =
         converge_step(converge, STEP_CREATE_STATEFULSET, KUBE_STATEFULSET, converge->name, NULL,
@@ -324,6 +324,14 @@ static void choose_completing(struct converge *converge)
 /* Somebody made it again with the old sizes: all begins anew, with what was wanted. */
 static void start_over(struct converge *converge)
 {
+    if (converge->options.never_deletes) {
+        converge->object = converge->kept;
+        converge->code = ERROR_NONE;
+        converge->why = xasprintf(
+            "StatefulSet %s was made again with its old sizes by somebody else: it stays so", converge->name);
+        converge_go(converge, CONVERGE_DROP);
+        return;
+    }
     if (++converge->restarts > RESTARTS_MAX) {
         converge_end(
             converge, ERROR_FAILED,
@@ -333,10 +341,8 @@ static void start_over(struct converge *converge)
                 converge->name, RESTARTS_MAX, kube_object_uid(converge->look->set)));
         return;
     }
-    if (!converge->desired) {
-        converge->desired = keep_as_new(converge->look->set);
-        recreate_put_sizes(converge->desired, keep_manifest(converge->kept));
-    }
+    if (!converge->has_manifest && !converge->wanted_sizes)
+        converge->wanted_sizes = recreate_sizes_text(keep_manifest(converge->kept));
     converge->object = converge->kept;
     converge_go(converge, CONVERGE_DROP);
 }

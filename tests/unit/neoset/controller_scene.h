@@ -86,6 +86,7 @@ static inline void start_program(struct scene *scene, struct program *program, c
         .lease_namespace = scene->with_lease ? "neo" : NULL,
         .lease_name = "neoset",
         .identity = identity,
+        .resize_abandoned_us = 120 * US_PER_S,
         .once = scene->once,
         .report = report,
         .ended = ended,
