@@ -8,6 +8,7 @@
 #include "cmd/neosetctl_adopt.h"
 #include "cmd/neosetctl_apply.h"
 #include "cmd/neosetctl_continue.h"
+#include "cmd/neosetctl_continue_resize.h"
 #include "cmd/neosetctl_follow.h"
 #include "cmd/neosetctl_options.h"
 #include "cmd/neosetctl_picture.h"
@@ -335,11 +336,33 @@ static int run_adopt(struct program *program, struct error **err)
     return r < 0 ? r : ctl_adopt(&adopt, err);
 }
 
+/* Volumes that are half grown: there is no way but on. Who wants a list, for a program or --dry-run, gets
+ * one. */
+static int end_resizes(struct program *program, bool *ret_ended, struct error **err)
+{
+    struct half_resizes resizes = {0};
+    int64_t limit_us = 0;
+    if (option_flag(program->options, "dry-run") || !ctl_is_text(&program->look))
+        return 0;
+    int r = duration_parse(option_text(program->options, "timeout"), &limit_us, err);
+    if (r == -ERROR_INVALID)
+        return error_wrap(err, -ERROR_USAGE, "--timeout");
+    r = half_resizes_find(&program->server, &resizes, err);
+    *ret_ended = resizes.count > 0;
+    if (r == 0)
+        r = half_resizes_end(&resizes, &program->server, &program->out, &program->look, limit_us, err);
+    half_resizes_done(&resizes);
+    return r;
+}
+
 static int run_continue(struct program *program, struct error **err)
 {
     int64_t count = 0;
-    int r = ctl_continue(&program->server, &program->out, &program->look, &count, err);
-    if (r == 0 && count == 0)
+    bool ended = false;
+    int r = end_resizes(program, &ended, err);
+    if (r == 0)
+        r = ctl_continue(&program->server, &program->out, &program->look, &count, err);
+    if (r == 0 && count == 0 && !ended)
         say(program, program->server.all_namespaces ? "nothing is half done"
                                                     : "nothing is half done here: -A looks everywhere");
     return r;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/neosetctl_continue.h"
+#include "cmd/neosetctl_continue_resize.h"
 
 #include "kube/object.h"
 #include "neoset/migration.h"
@@ -35,7 +36,12 @@ static int read_all(struct ctl_server *server, struct half_done *ret, struct err
 {
     const char *namespace = server->all_namespaces ? NULL : server->namespace;
     *ret = (struct half_done){0};
-    int r = ctl_list(server, KUBE_NEOSET, namespace, NULL, "NeoSets", &ret->neosets, err);
+    CLEANUP_ERROR struct error *own = NULL;
+    int r = ctl_list(server, KUBE_NEOSET, namespace, NULL, "NeoSets", &ret->neosets, &own);
+    if (r == -ERROR_UNSUPPORTED)
+        r = 0; /* a cluster without NeoSets; volumes may grow there */
+    if (r < 0 && err)
+        *err = STEAL(own);
     if (r == 0)
         r = ctl_list(server, KUBE_STATEFULSET, namespace, NULL, "StatefulSets", &ret->sets, err);
     if (r == 0)
@@ -88,6 +94,20 @@ static void add_kept(struct sheet *sheet, const struct half_done *all)
     }
 }
 
+/* Growing volumes: there is one way only. */
+static void add_resizes(struct sheet *sheet, const struct half_resizes *resizes)
+{
+    for (size_t i = 0; i < resizes->count; i++) {
+        const struct half_resized *one = &resizes->items[i];
+        CLEANUP_FREE char *stands = xasprintf("its volumes are half grown%s%s", one->sizes ? " to " : "",
+                                              one->sizes ? one->sizes : "");
+        CLEANUP_FREE char *on = xasprintf("neosetctl continue -n %s", one->namespace);
+        struct sheet_cell cells[] = {cell_text(one->namespace), cell_text(one->name), cell_text(stands),
+                                     cell_text(on), cell_text(NULL)};
+        sheet_row(sheet, cells);
+    }
+}
+
 int ctl_continue(struct ctl_server *server, struct out *out, const struct sheet_look *look,
                  int64_t *ret_count, struct error **err)
 {
@@ -99,15 +119,20 @@ int ctl_continue(struct ctl_server *server, struct out *out, const struct sheet_
         {.name = "go_back", .title = "GO BACK", .type = SHEET_TEXT, .where = IN_ALL},
     };
     struct half_done all;
+    struct half_resizes resizes = {0};
     int r = read_all(server, &all, err);
+    if (r == 0)
+        r = half_resizes_find(server, &resizes, err);
     if (r == 0) {
         struct sheet *sheet = sheet_begin(out, look, columns, ARRAY_SIZE(columns));
         add_neosets(sheet, &all);
         add_kept(sheet, &all);
+        add_resizes(sheet, &resizes);
         *ret_count = sheet_end(sheet);
     }
     json_delete(all.neosets);
     json_delete(all.sets);
     json_delete(all.kept);
+    half_resizes_done(&resizes);
     return r;
 }

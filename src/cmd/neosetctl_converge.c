@@ -200,6 +200,14 @@ static char *manager_of(const struct ctl_converge *wanted, const cJSON *set)
     return xstrdup("neosetctl");
 }
 
+/* What an earlier run wanted of this very set: one that was made anew since, or that is in another cluster,
+ * has another uid. */
+static const char *sizes_of(const struct ctl_converge *wanted, const cJSON *set)
+{
+    const char *uid = kube_object_uid(set);
+    return wanted->sizes && uid && strstr(wanted->come_from, uid) ? wanted->sizes : NULL;
+}
+
 /* --- the whole ------------------------------------------------------------------------------------------ */
 
 /* Where there is a journal, what an earlier run left in doubt is settled before anything is looked at. */
@@ -209,7 +217,8 @@ static int begin(struct run *run, const struct ctl_converge *wanted, bool plans_
     *run = (struct run){.wanted = wanted, .began_us = env_boot_us(wanted->server->env)};
     ctl_session_open_dry(&run->session, wanted->server, &object, wanted->limit_us);
     bool settled = false;
-    int r = !plans_only && ctl_session_has_journal() ? open_session(run, err) : 0;
+    CLEANUP_FREE char *journal = ctl_session_find_journal();
+    int r = !plans_only && journal ? open_session(run, err) : 0;
     if (r == 0)
         r = converge_sight_read(wanted, &run->sight, err);
     if (r == 0)
@@ -222,6 +231,7 @@ static int begin(struct run *run, const struct ctl_converge *wanted, bool plans_
     struct converge_options options = {.namespace = wanted->namespace,
                                        .name = wanted->name,
                                        .desired = wanted->desired,
+                                       .sizes = sizes_of(wanted, run->sight.set),
                                        .field_manager = manager,
                                        .is_forced = wanted->is_forced,
                                        .unready_will_do = wanted->unready_will_do,

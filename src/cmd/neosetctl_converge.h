@@ -15,6 +15,9 @@ struct ctl_converge {
     const char *namespace;
     const char *name;
     const cJSON *desired; /* the manifest, with its namespace; NULL: what was begun is finished */
+    /* Without a manifest: what an earlier run of this user wanted, as its journal has it; or NULL. */
+    const char *sizes;
+    const char *come_from;
     const char
         *field_manager; /* of the ordinary apply; NULL: whoever applied the live set, else "neosetctl" */
     bool is_forced;

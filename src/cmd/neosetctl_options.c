@@ -85,8 +85,11 @@ static const struct option_command commands[] = {
                  "rollout.",
          .arguments_min = 1,
          .arguments_max = 1},
-    [INDEX_CONTINUE] = {.name = "continue",
-                        .help = "what was begun and not ended, and the commands that go on or back"},
+    [INDEX_CONTINUE] =
+        {.name = "continue",
+         .help = "what was begun and not ended: go on with it",
+         .more = "Volumes that are half grown are grown to the end. Of an adoption, the commands that go "
+                 "on and back are shown."},
     [INDEX_SETTLE] =
         {.name = "settle",
          .arguments = "KIND/NAME",
@@ -173,7 +176,7 @@ static const struct option_spec specs[] = {
      .commands = OF(UNDO)},
     {.name = "dry-run",
      .help = "say what would be done, and write nothing",
-     .commands = OF(UNDO) | OF(ADOPT) | OF(APPLY)},
+     .commands = OF(UNDO) | OF(ADOPT) | OF(APPLY) | OF(CONTINUE)},
     {.name = "undo", .help = "go back: the argument is the NeoSet's NAME", .commands = OF(ADOPT)},
     {.name = "unit",
      .value = "NAME",
@@ -200,7 +203,7 @@ static const struct option_spec specs[] = {
      .value = "TIME",
      .help = "end after so long, to be gone on with",
      .fallback = "5m",
-     .commands = OF(ADOPT) | OF(APPLY) | OF(RESIZE_CONVERGE) | OF(RESIZE_PLAN)},
+     .commands = OF(ADOPT) | OF(APPLY) | OF(RESIZE_CONVERGE) | OF(RESIZE_PLAN) | OF(CONTINUE)},
     {.name = "field-manager",
      .value = "NAME",
      .help = "in whose name the manifest is applied",

@@ -123,10 +123,13 @@ char *ctl_identity(void)
     return user ? xasprintf("%s@%s", user->pw_name, host) : xasprintf("%u@%s", (unsigned)geteuid(), host);
 }
 
-bool ctl_session_has_journal(void)
+char *ctl_session_find_journal(void)
 {
-    CLEANUP_FREE char *path = state_path_user(NULL, "neosetctl.db");
-    return path && access(path, F_OK) == 0;
+    char *path = state_path_user(NULL, "neosetctl.db");
+    if (path && access(path, F_OK) == 0)
+        return path;
+    free(path);
+    return NULL;
 }
 
 static int open_journal(struct ctl_session *session, struct error **err)

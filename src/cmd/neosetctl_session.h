@@ -34,8 +34,9 @@ struct ctl_session {
  * written; -ERROR_TIMED_OUT. Closed by ctl_session_close in any case. */
 int ctl_session_open(struct ctl_session *ret, struct ctl_server *server, const struct kube_ref *object,
                      int64_t limit_us, struct error **err);
-/* A journal of the user's is there: something was written before, and may be in doubt. */
-bool ctl_session_has_journal(void);
+/* Where the user's own journal is, when there is one: something was written before, and may be in doubt. The
+ * caller's; NULL: there is none. */
+char *ctl_session_find_journal(void);
 /* For what stores nothing: without journal and gateway, so that only ctl_session_dry_run works. */
 void ctl_session_open_dry(struct ctl_session *ret, struct ctl_server *server, const struct kube_ref *object,
                           int64_t limit_us);

@@ -19,11 +19,11 @@ static const struct {
     CONVERGE_STAGES(X)
 #undef X
         [CONVERGE_LOOK]
-            .successors = TO(PROVE_APPLY) | TO(PROBE) | TO(GROW) | TO(NOTE) | TO(RELEASE) | TO(MAKE) |
-                          TO(SECOND) | TO(MANAGERS) | TO(CATCH_UP) | TO(DROP),
+            .successors = TO(PROVE_APPLY) | TO(PROVE_CREATE) | TO(PROBE) | TO(GROW) | TO(NOTE) | TO(RELEASE) |
+                          TO(MAKE) | TO(SECOND) | TO(MANAGERS) | TO(CATCH_UP) | TO(DROP),
     [CONVERGE_PROVE_APPLY].successors = TO(PROVE_CREATE),
     [CONVERGE_PROVE_CREATE].successors = TO(PROVE_DELETE),
-    [CONVERGE_PROVE_DELETE].successors = TO(PROBE) | TO(GROW) | TO(PROVE_APPLY) | TO(KEEP),
+    [CONVERGE_PROVE_DELETE].successors = TO(PROBE) | TO(GROW) | TO(PROVE_APPLY) | TO(PROVE_CREATE) | TO(KEEP),
     [CONVERGE_PROBE].successors = TO(GROW),
     [CONVERGE_KEEP].successors = TO(DELETE),
 };
@@ -51,7 +51,10 @@ struct converge *converge_make(const struct converge_options *options)
     converge->name = xstrdup(options->name);
     converge->field_manager = xstrdup_or_null(options->field_manager);
     converge->desired = options->desired ? json_copy(options->desired) : NULL;
-    converge->sizes = converge->desired ? recreate_sizes_text(converge->desired) : NULL;
+    converge->has_manifest = options->desired != NULL;
+    converge->wanted_sizes = xstrdup_or_null(options->sizes);
+    converge->sizes =
+        converge->desired ? recreate_sizes_text(converge->desired) : xstrdup_or_null(options->sizes);
     converge->probed = json_new_object();
     converge->answered = json_new_object();
     converge->refused_claims = json_new_object();
@@ -62,11 +65,12 @@ void converge_free(struct converge *converge)
 {
     if (!converge)
         return;
-    char *const texts[] = {
-        converge->namespace,   converge->name,          converge->field_manager, converge->proven_uid,
-        converge->proof_uid,   converge->proof_version, converge->probe_words,   converge->first_claim,
-        converge->first_class, converge->made_of,       converge->sizes,         converge->account,
-        converge->why,         converge->phrase,        converge->ask_name,      converge->told};
+    char *const texts[] = {converge->namespace,   converge->name,        converge->field_manager,
+                           converge->proven_uid,  converge->proof_uid,   converge->proof_version,
+                           converge->probe_words, converge->first_claim, converge->first_class,
+                           converge->made_of,     converge->sizes,       converge->account,
+                           converge->why,         converge->phrase,      converge->ask_name,
+                           converge->told,        converge->wanted_sizes};
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
         free(texts[i]);
     cJSON *const trees[] = {converge->desired,       converge->manifest, converge->probed,

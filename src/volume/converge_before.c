@@ -155,6 +155,28 @@ static bool is_fully_proven(const struct converge *converge)
     return str_equal(converge->proven_uid, kube_object_uid(converge->look->set));
 }
 
+/* The set as it will be: what the server makes of the manifest, with the declared sizes. */
+static void take_manifest(struct converge *converge, const cJSON *answered)
+{
+    json_delete(converge->manifest);
+    converge->manifest = json_copy(answered);
+    recreate_put_sizes(converge->manifest, converge->desired);
+    str_replace(&converge->proof_uid, kube_object_uid(answered));
+    str_replace(&converge->proof_version, kube_object_version(answered));
+}
+
+/* Without a manifest the live set is what will be made again: nobody is to own a field for that. */
+static void begin_proof(struct converge *converge, bool is_last)
+{
+    converge->is_last_proof = is_last;
+    if (converge->has_manifest) {
+        converge_go(converge, CONVERGE_PROVE_APPLY);
+    } else {
+        take_manifest(converge, converge->look->set);
+        converge_go(converge, CONVERGE_PROVE_CREATE);
+    }
+}
+
 static void choose_quiet(struct converge *converge)
 {
     bool is_waiting_for_ready = false;
@@ -175,8 +197,7 @@ static void choose_quiet(struct converge *converge)
         return;
     }
     free(phrase);
-    converge->is_last_proof = true;
-    converge_go(converge, CONVERGE_PROVE_APPLY);
+    begin_proof(converge, true);
 }
 
 /* What the decision demands, with this look. */
@@ -184,8 +205,7 @@ static void choose_growing(struct converge *converge)
 {
     const struct volume_items *claims = &converge->decision.claims;
     if (!is_fully_proven(converge)) {
-        converge->is_last_proof = false;
-        converge_go(converge, CONVERGE_PROVE_APPLY);
+        begin_proof(converge, false);
         return;
     }
     converge->claim = next_to_probe(converge);
@@ -208,12 +228,26 @@ static void refuse(struct converge *converge)
                  volume_decision_text(&converge->decision));
 }
 
+/* What is wanted of the set as it is now; false: nothing. */
+static bool take_desired(struct converge *converge)
+{
+    if (converge->has_manifest)
+        return true;
+    json_delete(STEAL(converge->desired));
+    if (!converge->wanted_sizes)
+        return false;
+    converge->desired = keep_as_new(converge->look->set);
+    if (!recreate_take_sizes(converge->desired, converge->wanted_sizes))
+        json_delete(STEAL(converge->desired));
+    return converge->desired != NULL;
+}
+
 void choose_before(struct converge *converge)
 {
     int count = 0;
     enum growth growth = GROWTH_DONE;
     const cJSON *set = converge->look->set;
-    if (!converge->desired) {
+    if (!take_desired(converge)) {
         choose_done(converge);
         return;
     }
@@ -228,8 +262,9 @@ void choose_before(struct converge *converge)
     }
     free(converge->account);
     converge->account = volume_decision_text(decision);
+    CLEANUP_FREE char *sizes = recreate_sizes_text(set);
     free(converge->made_of);
-    converge->made_of = recreate_sizes_text(set);
+    converge->made_of = xasprintf("%s (uid %s)", sizes, kube_object_uid(set));
     const cJSON *claim = find_growing(converge, 0, &count, &growth);
     if (claim && growth == GROWTH_INFEASIBLE)
         converge_end(converge, ERROR_FAILED, infeasible_text(converge, claim));
@@ -308,16 +343,6 @@ static void refuse_proof(struct converge *converge, enum prove_verdict verdict,
                  xasprintf("StatefulSet %s, a dry run (it %s): %s%s%s%s: %s", converge->name,
                            converge_stage_text(converge->stage), prove_text(verdict), *fields ? ": " : "",
                            fields, hint, answer->summary));
-}
-
-/* The set as it will be: what the server makes of the manifest, with the declared sizes. */
-static void take_manifest(struct converge *converge, const cJSON *answered)
-{
-    json_delete(converge->manifest);
-    converge->manifest = json_copy(answered);
-    recreate_put_sizes(converge->manifest, converge->desired);
-    str_replace(&converge->proof_uid, kube_object_uid(answered));
-    str_replace(&converge->proof_version, kube_object_version(answered));
 }
 
 /* What was seen of the pods is of the very version that the delete will be guarded with: a set that was

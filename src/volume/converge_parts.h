@@ -19,7 +19,9 @@ enum { CONFLICTS_MAX = 10, RESTARTS_MAX = 3, UNREADABLE_MAX = 2, LATER_MAX = 5, 
 struct converge {
     struct converge_options options;
     char *namespace, *name, *field_manager;
-    cJSON *desired; /* NULL: what was begun is finished */
+    cJSON *desired;    /* NULL: what was begun is finished */
+    bool has_manifest; /* desired is one; else it is the live set with wanted_sizes */
+    char *wanted_sizes;
     const struct converge_look *look;
     const cJSON *kept;   /* of the look: the set's manifest, or NULL */
     const cJSON *object; /* of the look: what the step of this stage is about */
@@ -56,7 +58,7 @@ struct converge {
     bool went;                                    /* it was deleted in this run */
     bool was_made;                                /* and made again */
     const char *owner_uid;                        /* RELEASE; of the look */
-    char *made_of, *sizes;                        /* "data=1Gi" and "data=2Gi", for the journal */
+    char *made_of, *sizes;                        /* "data=1Gi (uid ...)" and "data=2Gi", for the journal */
     int64_t file_system_boot_us, unready_boot_us; /* since when it is waited for; 0: not */
 
     bool has_written;

@@ -391,7 +391,7 @@ static void the_whole_way(void **state)
     assert_string_equal(step->version, "7");
     assert_null(step->body);
     assert_string_equal(step->go_to, "data=2Gi");
-    assert_string_equal(step->come_from, "data=1Gi");
+    assert_string_equal(step->come_from, "data=1Gi (uid u1-abcdefgh)");
     apply(scene);
     change(scene->set, "{'metadata':{'deletionTimestamp':'" OLD "','finalizers':['orphan']}}");
     look(scene);

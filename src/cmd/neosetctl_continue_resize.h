@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `continue`, of growing volumes: finds what was begun and not ended - in the cluster, whoever began it, and
+ * in the user's own journal - and ends it. There is one way only: forward. */
+#pragma once
+
+#include "audit/sheet.h"
+#include "cmd/neosetctl_server.h"
+
+/* A StatefulSet whose volumes are half grown. */
+struct half_resized {
+    char *namespace, *name;
+    char *sizes, *come_from; /* what the user's journal says, or NULL */
+};
+struct half_resizes {
+    struct half_resized *items;
+    size_t count;
+};
+
+/* In the server's namespace, or in all. */
+int half_resizes_find(struct ctl_server *server, struct half_resizes *ret, struct error **err);
+void half_resizes_done(struct half_resizes *resizes);
+/* Ends them one after the other. Errors: of the first that could not be ended; the others were tried. */
+int half_resizes_end(const struct half_resizes *resizes, struct ctl_server *server, struct out *out,
+                     const struct sheet_look *look, int64_t limit_us, struct error **err);
