@@ -236,6 +236,7 @@ static int begin(struct run *run, const struct ctl_converge *wanted, bool plans_
                                        .is_forced = wanted->is_forced,
                                        .unready_will_do = wanted->unready_will_do,
                                        .waits_for_file_system = wanted->waits_for_file_system,
+                                       .recovers = wanted->recovers,
                                        .plans_only = plans_only};
     run->converge = converge_make(&options);
     converge_take_look(run->converge, &run->sight.look);

@@ -23,6 +23,7 @@ struct ctl_converge {
     bool is_forced;
     bool unready_will_do;
     bool waits_for_file_system;
+    bool recovers;    /* back from a growth that failed */
     int64_t limit_us; /* after so long it ends, to be gone on with */
 };
 

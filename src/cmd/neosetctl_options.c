@@ -21,6 +21,7 @@ enum {
     INDEX_RESIZE_SCRIPT,
     INDEX_RESIZE_PLAN,
     INDEX_RESIZE_CONVERGE,
+    INDEX_RESIZE_RECOVER,
 };
 enum { TIMEOUT_MAX_S = 600 };
 
@@ -136,6 +137,14 @@ static const struct option_command commands[] = {
              "Anything but a larger size is refused before anything is written. Stopped anywhere, "
              "`neosetctl continue` "
              "or the same command goes on. The manifest is not applied: do that afterwards, as ever."},
+    [INDEX_RESIZE_RECOVER] =
+        {.name = "resize recover",
+         .help = "the way back from a growth that failed, to the smaller size that -f declares",
+         .more = "Claims that ask for more than their storage can give are asked for less again: for the "
+                 "declared "
+                 "size, which must be above what any of them has. Then the StatefulSet is made again with "
+                 "it. What has "
+                 "become as large already is not lowered: a volume never shrinks."},
     {0},
 };
 
@@ -149,7 +158,8 @@ static const struct option_spec specs[] = {
      .letter = 'f',
      .value = "FILE",
      .help = "the manifests: a file, a folder's *.yaml, *.yml and *.json, or - for the standard input",
-     .commands = OF(APPLY) | OF(RESIZE_DECLARED) | OF(RESIZE_JOB) | OF(RESIZE_PLAN) | OF(RESIZE_CONVERGE),
+     .commands = OF(APPLY) | OF(RESIZE_DECLARED) | OF(RESIZE_JOB) | OF(RESIZE_PLAN) | OF(RESIZE_CONVERGE) |
+                 OF(RESIZE_RECOVER),
      .repeats = true,
      .is_file = true},
     {.name = "all-namespaces",
@@ -203,21 +213,22 @@ static const struct option_spec specs[] = {
      .value = "TIME",
      .help = "end after so long, to be gone on with",
      .fallback = "5m",
-     .commands = OF(ADOPT) | OF(APPLY) | OF(RESIZE_CONVERGE) | OF(RESIZE_PLAN) | OF(CONTINUE)},
+     .commands =
+         OF(ADOPT) | OF(APPLY) | OF(RESIZE_CONVERGE) | OF(RESIZE_RECOVER) | OF(RESIZE_PLAN) | OF(CONTINUE)},
     {.name = "field-manager",
      .value = "NAME",
      .help = "in whose name the manifest is applied",
      .fallback_text = "neosetctl; to converge: who applied the running one",
-     .commands = OF(APPLY) | OF(RESIZE_PLAN) | OF(RESIZE_CONVERGE)},
+     .commands = OF(APPLY) | OF(RESIZE_PLAN) | OF(RESIZE_CONVERGE) | OF(RESIZE_RECOVER)},
     {.name = "force-conflicts",
      .help = "take fields of other field managers over",
-     .commands = OF(APPLY) | OF(RESIZE_PLAN) | OF(RESIZE_CONVERGE)},
+     .commands = OF(APPLY) | OF(RESIZE_PLAN) | OF(RESIZE_CONVERGE) | OF(RESIZE_RECOVER)},
     {.name = "allow-degraded",
      .help = "pods need not be ready (a full disk may be why): they are waited for three minutes only",
-     .commands = OF(RESIZE_CONVERGE)},
+     .commands = OF(RESIZE_CONVERGE) | OF(RESIZE_RECOVER)},
     {.name = "wait-for-filesystem",
      .help = "done only when every claim has its size",
-     .commands = OF(RESIZE_CONVERGE)},
+     .commands = OF(RESIZE_CONVERGE) | OF(RESIZE_RECOVER)},
     {.name = "journal",
      .value = "FILE",
      .help = "the controller's journal, or a copy, to tell more",

@@ -10,7 +10,7 @@ static const struct {
 } commands[] = {
     {"resize declared", false, ctl_resize_declared}, {"resize job", false, ctl_resize_job},
     {"resize script", false, ctl_resize_script},     {"resize plan", true, ctl_resize_plan},
-    {"resize converge", true, ctl_resize_converge},
+    {"resize converge", true, ctl_resize_converge},  {"resize recover", true, ctl_resize_recover},
 };
 
 static int find(const char *command)

@@ -85,10 +85,11 @@ int ctl_resize_plan(const struct ctl_resize *run, struct error **err)
     return r;
 }
 
-int ctl_resize_converge(const struct ctl_resize *run, struct error **err)
+static int converge_all(const struct ctl_resize *run, bool recovers, struct error **err)
 {
     struct sets sets;
     int r = read_sets(run, &sets, err);
+    sets.common.recovers = recovers;
     /* One that is refused keeps all of them from being begun. */
     for (size_t i = 0; r == 0 && sets.count > 1 && i < sets.count; i++) {
         struct ctl_converge one = converge_of(&sets, i);
@@ -100,4 +101,14 @@ int ctl_resize_converge(const struct ctl_resize *run, struct error **err)
     }
     sets_done(&sets);
     return r;
+}
+
+int ctl_resize_converge(const struct ctl_resize *run, struct error **err)
+{
+    return converge_all(run, false, err);
+}
+
+int ctl_resize_recover(const struct ctl_resize *run, struct error **err)
+{
+    return converge_all(run, true, err);
 }

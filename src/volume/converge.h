@@ -60,6 +60,7 @@ struct converge_options {
     bool is_forced;            /* the ordinary apply takes fields of other managers over */
     bool unready_will_do;      /* pods need not be ready (a full disk may be why) */
     bool waits_for_file_system; /* done only when every claim has its size */
+    bool recovers;              /* leads back from a growth that failed: claims are lowered, too */
     bool never_deletes;         /* no set is deleted: one that was made again with its old sizes stays so */
     bool plans_only; /* ends before the first write: proofs and probes, and the sentence of the plan */
 };

@@ -8,6 +8,7 @@
 #include "volume/probe.h"
 #include "volume/prove.h"
 #include "volume/quiet.h"
+#include "volume/recover.h"
 #include "volume/verify.h"
 
 #define POLL_US (500 * US_PER_MS)
@@ -217,8 +218,10 @@ static void choose_growing(struct converge *converge)
     } else if (claims->count > 0) {
         converge->claim = 0;
         converge_go(converge, CONVERGE_GROW);
-    } else {
+    } else if (converge->decision.recreate) {
         choose_quiet(converge);
+    } else {
+        choose_done(converge);
     }
 }
 
@@ -242,6 +245,28 @@ static bool take_desired(struct converge *converge)
     return converge->desired != NULL;
 }
 
+/* false: there is no way back, and it has ended. */
+static bool lead_back(struct converge *converge)
+{
+    char *refusal = NULL;
+    recover_decide(converge->look->set, converge->desired, converge->look->claims, &converge->decision,
+                   &refusal);
+    if (!refusal)
+        return true;
+    converge_end(converge, ERROR_REFUSED, xasprintf("StatefulSet %s: %s", converge->name, refusal));
+    free(refusal);
+    return false;
+}
+
+static char *account_of(const struct converge *converge)
+{
+    if (!converge->options.recovers)
+        return volume_decision_text(&converge->decision);
+    return xasprintf("StatefulSet/%s/%s: back to %s; %zu claims change%s", converge->namespace,
+                     converge->name, converge->sizes, converge->decision.claims.count,
+                     converge->decision.recreate ? ", then it is re-created" : "");
+}
+
 void choose_before(struct converge *converge)
 {
     int count = 0;
@@ -252,6 +277,8 @@ void choose_before(struct converge *converge)
         return;
     }
     const struct volume_decision *decision = converge_decide(converge, converge->desired);
+    if (converge->options.recovers && !lead_back(converge))
+        return;
     if (decision->outcome == VOLUME_NOTHING) {
         choose_done(converge);
         return;
@@ -261,12 +288,13 @@ void choose_before(struct converge *converge)
         return;
     }
     free(converge->account);
-    converge->account = volume_decision_text(decision);
+    converge->account = account_of(converge);
     CLEANUP_FREE char *sizes = recreate_sizes_text(set);
     free(converge->made_of);
     converge->made_of = xasprintf("%s (uid %s)", sizes, kube_object_uid(set));
     const cJSON *claim = find_growing(converge, 0, &count, &growth);
-    if (claim && growth == GROWTH_INFEASIBLE)
+    bool is_led_back = converge->options.recovers && decision->claims.count > 0;
+    if (claim && growth == GROWTH_INFEASIBLE && !is_led_back)
         converge_end(converge, ERROR_FAILED, infeasible_text(converge, claim));
     else if (!first_is_awaited(converge))
         choose_growing(converge);

@@ -1129,6 +1129,99 @@ static void the_file_systems_are_waited_for_when_that_is_wanted(void **state)
     assert_int_equal(scene->turn.code, ERROR_NONE);
 }
 
+/* --- the way back --------------------------------------------------------------------------------------- */
+
+/* 10Gi cannot be; the set and one claim ask for it. */
+static void fail_to_grow(struct scene *scene)
+{
+    set_size(scene->set, "10Gi");
+    change(named(scene->claims, "data-db-0"),
+           "{'spec':{'resources':{'requests':{'storage':'10Gi'}}},'status':{'allocatedResources':{'storage':'"
+           "10Gi'},"
+           "'allocatedResourceStatuses':{'storage':'ControllerResizeInfeasible'}}}");
+}
+
+static void back_from_what_cannot_be_claims_are_lowered_above_what_they_have(void **state)
+{
+    struct scene *scene = *state;
+    fail_to_grow(scene);
+    set_size(scene->desired, "3Gi");
+    begin_desired(scene);
+    look(scene);
+    expect_end(scene, ERROR_REFUSED, "recover");
+    converge_free(STEAL(scene->converge));
+    begin(scene, (struct converge_options){.desired = scene->desired, .recovers = true});
+    look(scene);
+    prove(scene);
+    while (scene->turn.stage == CONVERGE_PROBE)
+        agree(scene);
+    expect(scene, CONVERGE_GROW);
+    assert_string_equal(scene->turn.step->name, "data-db-0");
+    assert_string_equal(
+        json_path_str(scene->turn.step->body, "spec", "resources", "requests", "storage", NULL), "3Gi");
+    merge(named(scene->claims, "data-db-0"), scene->turn.step->body);
+    change(named(scene->claims, "data-db-0"),
+           "{'status':{'allocatedResources':{'storage':'3Gi'},"
+           "'allocatedResourceStatuses':{'storage':'NodeResizePending'}}}");
+    tell(scene, JOURNAL_APPLIED);
+    look(scene);
+    expect(scene, CONVERGE_GROW);
+    assert_string_equal(scene->turn.step->name, "data-db-1");
+    merge(named(scene->claims, "data-db-1"), scene->turn.step->body);
+    tell(scene, JOURNAL_APPLIED);
+    look(scene);
+    prove(scene);
+    expect(scene, CONVERGE_KEEP);
+    apply(scene);
+    apply(scene);
+    set_goes(scene);
+    look(scene);
+    expect(scene, CONVERGE_MAKE);
+    assert_string_equal(
+        json_path_str(json_path(scene->turn.step->body, "spec", "volumeClaimTemplates", NULL)->child, "spec",
+                      "resources", "requests", "storage", NULL),
+        "3Gi");
+}
+
+static void a_volume_never_shrinks(void **state)
+{
+    static const struct {
+        const char *capacity, *declared;
+    } table[] = {{"3Gi", "3Gi"}, {"4Gi", "3Gi"}, {"10Gi", "3Gi"}};
+    struct scene *scene = *state;
+    fail_to_grow(scene);
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        CLEANUP_FREE char *patch = xasprintf("{'status':{'capacity':{'storage':'%s'}}}", table[i].capacity);
+        change(named(scene->claims, "data-db-0"), patch);
+        set_size(scene->desired, table[i].declared);
+        begin(scene, (struct converge_options){.desired = scene->desired, .recovers = true});
+        look(scene);
+        expect_end(scene, ERROR_REFUSED, "declare more than any of them has");
+        expect_phrase(scene, "data-db-0");
+        converge_free(STEAL(scene->converge));
+    }
+}
+
+/* It was stopped before the set was touched: its template never changed. */
+static void where_only_claims_failed_the_set_is_left_alone(void **state)
+{
+    struct scene *scene = *state;
+    fail_to_grow(scene);
+    set_size(scene->set, "2Gi");
+    change(named(scene->claims, "data-db-1"), "{'spec':{'resources':{'requests':{'storage':'2Gi'}}}}");
+    begin(scene, (struct converge_options){.desired = scene->desired, .recovers = true});
+    look(scene);
+    prove(scene);
+    while (scene->turn.stage == CONVERGE_PROBE)
+        agree(scene);
+    expect(scene, CONVERGE_GROW);
+    merge(named(scene->claims, "data-db-0"), scene->turn.step->body);
+    tell(scene, JOURNAL_APPLIED);
+    scene->boot_us += 31 * US_PER_S;
+    look(scene);
+    expect_end(scene, ERROR_NONE, "converged to data=2Gi");
+}
+
 /* --- only a plan ---------------------------------------------------------------------------------------- */
 
 static void a_plan_ends_before_the_first_write(void **state)
@@ -1185,6 +1278,9 @@ int main(void)
         RULE(a_claim_that_was_made_meanwhile_is_grown_at_the_end),
         RULE(it_is_done_when_the_new_set_has_what_the_old_one_had),
         RULE(the_file_systems_are_waited_for_when_that_is_wanted),
+        RULE(back_from_what_cannot_be_claims_are_lowered_above_what_they_have),
+        RULE(a_volume_never_shrinks),
+        RULE(where_only_claims_failed_the_set_is_left_alone),
         RULE(a_plan_ends_before_the_first_write),
     };
     return cmocka_run_group_tests_name("converge", tests, NULL, NULL);
