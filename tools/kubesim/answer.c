@@ -156,7 +156,8 @@ static cJSON *take_status(struct call *call)
 void refusal_set_kind(struct call *call, const char *kind)
 {
     cJSON *status = take_status(call);
-    json_set_str(json_get(status, "details"), "kind", kind);
+    if (kind)
+        json_set_str(json_get(status, "details"), "kind", kind);
     answer_tree(call, call->response->status, status);
 }
 
@@ -203,6 +204,8 @@ static const char *cause_reason(enum cause_type type)
         return "FieldValueTooLong";
     case CAUSE_TOO_MANY:
         return "FieldValueTooMany";
+    case CAUSE_NOT_FOUND:
+        return "FieldValueNotFound";
     }
     UNREACHABLE();
 }
@@ -222,6 +225,8 @@ static const char *cause_word(enum cause_type type)
         return "Too long";
     case CAUSE_TOO_MANY:
         return "Too many";
+    case CAUSE_NOT_FOUND:
+        return "Not found";
     case CAUSE_INVALID:
     case CAUSE_TYPE_INVALID:
         return "Invalid value";

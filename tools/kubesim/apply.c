@@ -38,22 +38,28 @@ static int check_configuration(struct call *call, const cJSON *config)
     return 0;
 }
 
+/* "ns/db; apps/v1, Kind=StatefulSet", as an apply that cannot be read names its object. The caller's. */
+static char *shown_object(const struct call *call, const cJSON *config)
+{
+    const char *namespace = meta_str(config, "namespace");
+    CLEANUP_FREE char *api_version = kind_api_version(call->kind);
+    return xasprintf("%s/%s; %s, Kind=%s", namespace ? namespace : "", call->name, api_version,
+                     call->kind->name);
+}
+
 /* The configuration's fields. What cannot be typed is a 500 without reason: nothing was written. */
 static int configured_set(struct call *call, const cJSON *config, cJSON **ret)
 {
     CLEANUP_ERROR struct error *err = NULL;
-    if (field_set_of(call->kind->schema, config, true, ret, &err) < 0) {
-        const char *namespace = meta_str(config, "namespace");
-        const struct kind *kind = call->kind;
-        return refuse(call, 500, "", "failed to create typed patch object (%s/%s; %s/%s, Kind=%s): %s",
-                      namespace ? namespace : "", call->name, kind->group, kind->version, kind->name,
-                      error_text(err));
-    }
+    CLEANUP_FREE char *shown = shown_object(call, config);
+    if (field_set_of(call->kind->schema, config, true, ret, &err) < 0)
+        return refuse(call, 500, "", "failed to create typed patch object (%s): %s", shown, error_text(err));
     if (!(call->kind->flags & KIND_CUSTOM) && schema_check_types(call->kind->schema, config, &err) < 0) {
         json_delete(STEAL(*ret));
         return refuse(call, 500, "",
-                      "failed to convert new object (%s/%s; %s/%s, Kind=%s) to proper version: %s", "",
-                      call->name, call->kind->group, call->kind->version, call->kind->name, error_text(err));
+                      "failed to convert new object (%s) to proper version: unable to convert unstructured "
+                      "object to %s: %s",
+                      shown, strchr(shown, ';') + 2, error_text(err));
     }
     managed_strip(call, call->kind, *ret);
     return 0;
@@ -176,10 +182,24 @@ static int settle_owners(struct call *call, const cJSON *live, cJSON *object)
     return conflicts.count > 0 ? refuse_conflicts(call, &conflicts) : 0;
 }
 
+/* An object whose owners were forgotten (or never known) has one by the first apply: all its fields are
+ * "before-first-apply"'s. The caller's. */
+static cJSON *live_with_owners(struct call *call, struct object *old)
+{
+    cJSON *live = json_copy(object_tree(old));
+    cJSON *set = NULL;
+    if (json_path(live, "metadata", "managedFields", NULL) ||
+        field_set_of(call->kind->schema, live, false, &set, NULL) < 0)
+        return live;
+    managed_strip(call, call->kind, set);
+    managed_put(call, call->kind, live, "before-first-apply", "Update", "", set);
+    return live;
+}
+
 static int apply_to(struct call *call, struct object *old, const cJSON *config, cJSON *mine)
 {
     CLEANUP_JSON cJSON *set = mine;
-    const cJSON *live = object_tree(old);
+    CLEANUP_JSON cJSON *live = live_with_owners(call, old);
     const char *subresource = call->subresource ? call->subresource : "";
     const cJSON *last = json_get(managed_find(live, call->field_manager, "Apply", subresource), "fieldsV1");
     CLEANUP_JSON cJSON *others = others_set(call, live);

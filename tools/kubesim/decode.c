@@ -22,16 +22,23 @@ int decode_body(struct call *call)
         has_media_type(type, "application/cbor"))
         return refuse(call, 415, "UnsupportedMediaType",
                       "kubesim does not model %s: send application/json or application/yaml", type);
-    CLEANUP_ERROR struct error *err = NULL;
-    int result = json_parse(request->body, request->body_length, &call->body, &err);
     bool yaml =
         has_media_type(type, "application/yaml") || has_media_type(type, "application/apply-patch+yaml");
+    if (call->verb != VERB_PATCH && type && *type && !has_media_type(type, "application/json") && !yaml)
+        return refuse(call, 415, "UnsupportedMediaType",
+                      "the body of the request was in an unknown format - accepted media types include: "
+                      "application/json, application/yaml, application/vnd.kubernetes.protobuf");
+    CLEANUP_ERROR struct error *err = NULL;
+    int result = json_parse(request->body, request->body_length, &call->body, &err);
     if (result < 0 && yaml) {
         error_free(STEAL(err));
         result = yaml_parse_one(request->body, request->body_length, "body", &call->body, &err);
     }
     if (result < 0)
-        return refuse_bad_request(call, "error decoding the body: %s", error_text(err));
+        return refuse_bad_request(call, "%s: %s",
+                                  call->verb == VERB_PATCH ? "error decoding the body"
+                                                           : "couldn't get version/kind; json parse error",
+                                  error_text(err));
     return 0;
 }
 
@@ -264,12 +271,19 @@ static void validate_name(const struct kind *kind, const char *name, struct caus
 {
     bool role = str_equal(kind->group, "rbac.authorization.k8s.io");
     bool label = strcmp(kind->plural, "services") == 0 || strcmp(kind->plural, "namespaces") == 0;
-    if (role || is_dns_name(name, strlen(name), !label, label ? 63 : 253))
+    if (role)
+        return;
+    dns_name_validate(name, !label, "metadata.name", causes);
+}
+
+void dns_name_validate(const char *name, bool dots, const char *field, struct causes *causes)
+{
+    if (is_dns_name(name, strlen(name), dots, dots ? 253 : 63))
         return;
     CLEANUP_FREE char *shown = xasprintf("\"%s\"", name);
     causes_add(
-        causes, CAUSE_INVALID, "metadata.name", shown, "%s",
-        label ? "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
+        causes, CAUSE_INVALID, field, shown, "%s",
+        !dots ? "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
                 "must "
                 "start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for "
                 "validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"

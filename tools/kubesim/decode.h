@@ -13,5 +13,7 @@ int decode_object(struct call *call, const struct kind *kind);
 /* The second half, for objects that come from a patch: checks apiVersion and kind, prunes (fieldValidation of
  * the call), checks types, sets defaults. */
 int decode_finish(struct call *call, const struct kind *kind, cJSON *object);
+/* A cause when name is no DNS label, or with dots no DNS subdomain. */
+void dns_name_validate(const char *name, bool dots, const char *field, struct causes *causes);
 /* What every metadata must hold to: names, labels, annotations, owners, finalizers. */
 void meta_validate(const struct kind *kind, const cJSON *object, const cJSON *old, struct causes *causes);

@@ -27,6 +27,16 @@ static int check_propagation(struct call *call, const char *policy)
                           "supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"");
 }
 
+/* The old spelling and the new one exclude each other. */
+static int check_both_policies(struct call *call, const char *policy, const cJSON *orphan)
+{
+    if (!policy || !cJSON_IsBool(orphan))
+        return 0;
+    CLEANUP_FREE char *shown = xasprintf("\"%s\"", policy);
+    return refuse_options(call, "DeleteOptions", "propagationPolicy", CAUSE_INVALID, shown,
+                          "orphanDependents and deletionPropagation cannot be both set");
+}
+
 static int options_from_body(struct call *call, struct delete_options *options)
 {
     if (decode_body(call) < 0)
@@ -40,6 +50,8 @@ static int options_from_body(struct call *call, struct delete_options *options)
     options->resource_version = json_path_str(tree, "preconditions", "resourceVersion", NULL);
     options->propagation = json_str(tree, "propagationPolicy");
     options->grace_s = json_int64_or(tree, "gracePeriodSeconds", -1);
+    if (check_both_policies(call, options->propagation, json_get(tree, "orphanDependents")) < 0)
+        return -1;
     if (cJSON_IsTrue(json_get(tree, "orphanDependents")))
         options->propagation = "Orphan";
     call->dry_run = false;
@@ -164,6 +176,22 @@ static cJSON *success_status(const struct kind *kind, const cJSON *object)
     return status;
 }
 
+/* A dry run that would have let an object go which is being deleted already answers with nothing but the
+ * type's zero value, as the real server does. */
+static cJSON *zero_object(const struct kind *kind)
+{
+    static const char spec[] = "{\"replicas\":0,\"selector\":null,\"template\":{\"metadata\":{},\"spec\":{"
+                               "\"containers\":null}},\"serviceName\":\"\",\"updateStrategy\":{}}";
+    cJSON *object = json_new_object();
+    CLEANUP_FREE char *api_version = kind_api_version(kind);
+    json_add_str(object, "kind", kind->name);
+    json_add_str(object, "apiVersion", api_version);
+    json_add_object(object, "metadata");
+    if (kind->hooks == &statefulset_hooks)
+        json_add_item(object, "spec", json_new_raw(spec));
+    return object;
+}
+
 static void answer_deleted(struct call *call, struct kind *kind, struct version *version, bool gone)
 {
     if (!gone || kind->flags & KIND_RETURNS_DELETED) {
@@ -240,7 +268,13 @@ int write_delete(struct call *call)
     if (check_preconditions(call, call->kind, object, &options) < 0)
         return -1;
     bool gone;
+    bool dying = meta_is_deleting(object_tree(object));
     struct version *version = delete_object(call, call->kind, object, &options, &gone);
+    if (gone && dying && call->dry_run) {
+        version_unref(version);
+        answer_tree(call, 200, zero_object(call->kind));
+        return 0;
+    }
     answer_deleted(call, call->kind, version, gone);
     return 0;
 }

@@ -242,6 +242,9 @@ static int fields_below(const struct schema *schema, const cJSON *node, const ch
         CLEANUP_FREE char *key = member_key(member->string);
         cJSON *below = json_new_object();
         json_set_item(set, key, below);
+        bool keyed = below_schema && below_schema->list != SCHEMA_LIST_ATOMIC;
+        if (cJSON_IsArray(member) && !member->child && keyed) /* without items, nobody's */
+            json_remove(set, key);
         if (is_leaf(below_schema, member))
             continue;
         if (!below_schema)

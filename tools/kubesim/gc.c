@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kubesim/kinds.h"
+#include "kubesim/quotas.h"
+#include "kubesim/volumes.h"
 
 #include <uthash.h>
 
@@ -149,6 +151,8 @@ void gc_note(struct kubesim *sim, struct kind *kind, const cJSON *before, const 
 {
     note_existence(sim, kind, after ? after : before, after != NULL);
     statefulsets_look_soon(sim);
+    volumes_look_soon(sim, kind);
+    quotas_look_soon(sim, kind);
     if (!after || !before) {
         count_dependent(sim, after ? after : before, after != NULL);
     } else if (!json_equal(json_path(before, "metadata", "ownerReferences", NULL),

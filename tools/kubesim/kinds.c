@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kubesim/kinds.h"
 
+#include "kubesim/quotas.h"
 #include "kubesim/schema.h"
 #include "kubesim/table.h"
 
@@ -70,6 +71,10 @@ static const struct builtin builtins[] = {
     {"", "v1", "Service", "services", "svc", N | S | U | D, &service_hooks, plain_fields, CORE "Service"},
     {"", "v1", "Secret", "secrets", NULL, N | U, &secret_hooks, secret_fields, CORE "Secret"},
     {"", "v1", "ConfigMap", "configmaps", "cm", N | U, NULL, plain_fields, CORE "ConfigMap"},
+    {"", "v1", "ResourceQuota", "resourcequotas", "quota", N | S | U | D, &quota_hooks, plain_fields,
+     CORE "ResourceQuota"},
+    {"", "v1", "LimitRange", "limitranges", "limits", N | U, &limit_range_hooks, plain_fields,
+     CORE "LimitRange"},
     {"", "v1", "ServiceAccount", "serviceaccounts", "sa", N | U | D, NULL, plain_fields,
      CORE "ServiceAccount"},
     {"apps", "v1", "StatefulSet", "statefulsets", "sts", N | S | U | G | KIND_SCALE, &statefulset_hooks,
@@ -102,10 +107,8 @@ static const char *const left_out[] = {
     "/bindings",
     "/componentstatuses",
     "/endpoints",
-    "/limitranges",
     "/podtemplates",
     "/replicationcontrollers",
-    "/resourcequotas",
     "apps/daemonsets",
     "apps/deployments",
     "apps/replicasets",

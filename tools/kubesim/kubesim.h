@@ -45,9 +45,10 @@ struct kubesim_options {
     int64_t bookmark_us;     /* between bookmarks of a watch; 0: 60 s */
     bool no_managed_fields;  /* leave metadata.managedFields out (an apply is then answered 501) */
     bool deny_reviews;       /* access reviews answer no instead of yes */
-    const char *git_version; /* what /version says; NULL: "v1.36.3+kubesim" */
+    const char *git_version; /* what /version says; NULL: "v1.36.3+kubesim", or "v1.37.2+kubesim" */
     bool statefulsets;       /* run StatefulSets: their pods, revisions and status */
-    bool refuse_by_field;    /* StatefulSets as 1.37 has them: immutability with one cause a field */
+    bool volumes;            /* bind claims to volumes and resize them (volumes.h) */
+    bool newer;              /* as 1.37 answers: immutability with one cause a field, and what else differs */
 };
 
 /* Everything is borrowed for the call. Strings may be NULL where the header is absent. */
@@ -132,6 +133,8 @@ const char *kubesim_fault_help(void);
 void kubesim_set_gc(struct kubesim *sim, bool on, int64_t delay_us, int64_t blind_us);
 /* Runs StatefulSets from now on, as options.statefulsets from the start. */
 void kubesim_run_statefulsets(struct kubesim *sim);
+/* Binds and resizes volumes from now on, as options.volumes from the start. */
+void kubesim_run_volumes(struct kubesim *sim);
 /* Forgets the history of changes, as a compaction does: watches from older versions are answered 410. */
 void kubesim_compact(struct kubesim *sim);
 /* Keeps the whole storage as it is now; the one that was kept before is forgotten. */

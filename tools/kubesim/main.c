@@ -26,7 +26,8 @@ struct options {
     const char *kubelet;
     const char *faults;
     const char *git_version;
-    bool refuse_by_field;
+    bool newer; /* 1.37 */
+    bool volumes;
     bool gc_off;
     bool statefulsets;
 };
@@ -54,9 +55,10 @@ static void print_help(FILE *out)
             "  --faults SPEC           what goes wrong (below)\n"
             "  --audit-log FILE        append one audit.k8s.io/v1 line a request\n"
             "  --git-version VERSION   what /version says\n"
-            "  --refuse-by-field       StatefulSet refusals as 1.37 words them\n"
+            "  --generation 1.36|1.37  whose answers (1.36)\n"
             "  --gc-off                no garbage collector\n"
-            "  --statefulsets          run StatefulSets, as far as a hand-over needs it\n"
+            "  --statefulsets          run StatefulSets\n"
+            "  --volumes               bind claims of dynamic classes, and grow volumes\n"
             "  --help\n\n%s",
             kubesim_fault_help());
 }
@@ -87,7 +89,19 @@ static void write_audit(void *context, const char *line, size_t length)
 
 static int parse_options(int argc, char **argv, struct options *options)
 {
-    enum { LISTEN = 256, KUBECONFIG, CRD, KUBELET, FAULTS, AUDIT, VERSION, BY_FIELD, GC_OFF, SETS };
+    enum {
+        LISTEN = 256,
+        KUBECONFIG,
+        CRD,
+        KUBELET,
+        FAULTS,
+        AUDIT,
+        VERSION,
+        GENERATION,
+        GC_OFF,
+        SETS,
+        VOLUMES
+    };
     static const struct option table[] = {{"listen", required_argument, NULL, LISTEN},
                                           {"kubeconfig-out", required_argument, NULL, KUBECONFIG},
                                           {"crd", required_argument, NULL, CRD},
@@ -95,9 +109,10 @@ static int parse_options(int argc, char **argv, struct options *options)
                                           {"faults", required_argument, NULL, FAULTS},
                                           {"audit-log", required_argument, NULL, AUDIT},
                                           {"git-version", required_argument, NULL, VERSION},
-                                          {"refuse-by-field", no_argument, NULL, BY_FIELD},
+                                          {"generation", required_argument, NULL, GENERATION},
                                           {"gc-off", no_argument, NULL, GC_OFF},
                                           {"statefulsets", no_argument, NULL, SETS},
+                                          {"volumes", no_argument, NULL, VOLUMES},
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
     for (int option; (option = getopt_long(argc, argv, "h", table, NULL)) != -1;) {
@@ -123,14 +138,21 @@ static int parse_options(int argc, char **argv, struct options *options)
         case VERSION:
             options->git_version = optarg;
             break;
-        case BY_FIELD:
-            options->refuse_by_field = true;
+        case GENERATION:
+            options->newer = strcmp(optarg, "1.37") == 0;
+            if (!options->newer && strcmp(optarg, "1.36") != 0) {
+                fprintf(stderr, "kubesim: --generation: '%s' is neither 1.36 nor 1.37\n", optarg);
+                return -1;
+            }
             break;
         case GC_OFF:
             options->gc_off = true;
             break;
         case SETS:
             options->statefulsets = true;
+            break;
+        case VOLUMES:
+            options->volumes = true;
             break;
         case 'h':
             print_help(stdout);
@@ -246,7 +268,8 @@ static int make_sim(struct program *program, struct error **err)
                                                 .gc_off = program->options.gc_off,
                                                 .statefulsets = program->options.statefulsets,
                                                 .git_version = program->options.git_version,
-                                                .refuse_by_field = program->options.refuse_by_field};
+                                                .volumes = program->options.volumes,
+                                                .newer = program->options.newer};
     program->sim = kubesim_make(&sim_options);
     int result = program->options.faults ? kubesim_fault_add(program->sim, program->options.faults, err) : 0;
     if (result == 0 && program->options.definition)

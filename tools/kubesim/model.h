@@ -135,6 +135,9 @@ struct kubesim {
     struct fault_list *faults;
     struct gc gc;
     int64_t sets_due_us;                  /* when StatefulSets are looked at next; INT64_MAX: nothing to do */
+    int64_t volumes_due_us;               /* the same for volumes */
+    int64_t quotas_due_us;                /* ... and for the status of quotas */
+    struct volume_timer *volume_timers;   /* volumes.c */
     struct revision_note *revision_notes; /* revisions.c */
     const struct call *current;           /* the request under way, or NULL */
     struct kubesim_counts counts;
@@ -202,7 +205,8 @@ int refuse_unknown_path(struct call *call);
 int refuse_not_found(struct call *call, const struct kind *kind, const char *name);
 int refuse_conflict(struct call *call, const struct kind *kind, const char *name, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* Status.details.kind, and retryAfterSeconds with the header, of the refusal just made. */
+/* Status.details.kind (NULL: details without anything), and retryAfterSeconds with the header, of the refusal
+ * just made. */
 void refusal_set_kind(struct call *call, const char *kind);
 void refusal_set_retry(struct call *call, int retry_after_s);
 /* What the model does not do: 501, reason NotImplemented, the sentence. */
@@ -226,6 +230,7 @@ enum cause_type {
     CAUSE_TYPE_INVALID,
     CAUSE_TOO_LONG,
     CAUSE_TOO_MANY,
+    CAUSE_NOT_FOUND,
 };
 enum { CAUSES_MAX = 64 };
 struct cause {

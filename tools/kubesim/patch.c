@@ -27,11 +27,12 @@ static int patch_type_of(struct call *call, enum patch_type *ret)
         *ret = types[i].type;
         return 0;
     }
-    return refuse(
-        call, 415, "UnsupportedMediaType", "%s",
-        custom ? "the body of the request was in an unknown format - accepted media types include: "
-                 "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
-               : "415: Unsupported Media Type");
+    refuse(call, 415, "UnsupportedMediaType", "%s",
+           custom ? "the body of the request was in an unknown format - accepted media types include: "
+                    "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+                  : "415: Unsupported Media Type");
+    refusal_set_kind(call, NULL);
+    return -1;
 }
 
 static int apply_patch(struct call *call, enum patch_type type, cJSON **target)
@@ -51,7 +52,9 @@ static int apply_patch(struct call *call, enum patch_type type, cJSON **target)
         result = patch_json(target, patch, &err);
     if (result == -ERROR_REFUSED) {
         /* Not to be told from a bug: the real answer has no details either. */
-        return refuse(call, 422, "Invalid", "the server rejected our request due to an error in our request");
+        refuse(call, 422, "Invalid", "the server rejected our request due to an error in our request");
+        refusal_set_kind(call, NULL);
+        return -1;
     }
     if (result < 0 && type == PATCH_STRATEGIC)
         return refuse(call, 500, "", "%s", error_text(err));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A pod spec as the server completes and checks it: of pods and of templates. */
+#include "kubesim/decode.h"
 #include "kubesim/kinds.h"
 
 static void set_if_absent(cJSON *object, const char *key, const char *text)
@@ -159,6 +160,20 @@ static void validate_containers(const cJSON *list, const char *field, bool image
     }
 }
 
+static void validate_volumes(const cJSON *list, const char *field, struct causes *causes)
+{
+    int index = 0;
+    const cJSON *volume = NULL;
+    cJSON_ArrayForEach (volume, list) {
+        CLEANUP_FREE char *at = xasprintf("%s.volumes[%d].name", field, index++);
+        const char *name = json_str(volume, "name");
+        if (name && *name)
+            dns_name_validate(name, false, at, causes);
+        else
+            causes_add(causes, CAUSE_REQUIRED, at, NULL, "%s", "");
+    }
+}
+
 static void validate_mounts(const cJSON *spec, const cJSON *list, const char *field, struct causes *causes)
 {
     int container_index = 0;
@@ -174,7 +189,7 @@ static void validate_mounts(const cJSON *spec, const cJSON *list, const char *fi
             CLEANUP_FREE char *at =
                 xasprintf("%s[%d].volumeMounts[%d].name", field, container_index, index++);
             if (!found)
-                causes_add_node(causes, CAUSE_INVALID, at, json_get(mount, "name"), "%s", "");
+                causes_add_node(causes, CAUSE_NOT_FOUND, at, json_get(mount, "name"), "%s", "");
         }
         container_index++;
     }
@@ -201,6 +216,7 @@ void pod_spec_validate(const cJSON *spec, const char *field, struct causes *caus
     static const char *const dns[] = {"ClusterFirstWithHostNet", "ClusterFirst", "Default", "None", NULL};
     CLEANUP_FREE char *containers = xasprintf("%s.containers", field);
     CLEANUP_FREE char *init = xasprintf("%s.initContainers", field);
+    validate_volumes(json_get(spec, "volumes"), field, causes);
     if (cJSON_GetArraySize(json_get(spec, "containers")) == 0)
         causes_add(causes, CAUSE_REQUIRED, containers, NULL, "%s", "");
     validate_containers(json_get(spec, "containers"), containers, true, causes);

@@ -28,3 +28,38 @@ bool quantity_integer(const struct quantity *quantity, int64_t *ret)
     *ret = quantity->negative ? -value : value;
     return true;
 }
+
+char *quantity_text(const struct quantity *quantity, bool binary)
+{
+    const unsigned __int128 kibi = (unsigned __int128)1024 * 1000000000;
+    if (!binary || quantity->nano < kibi || quantity->nano % kibi != 0) {
+        CLEANUP_FREE char *exact = quantity_exact_text(quantity);
+        return quantity_echo(exact);
+    }
+    const struct quantity kibis = {.nano = quantity->nano / 1024, .negative = quantity->negative};
+    CLEANUP_FREE char *exact = quantity_exact_text(&kibis);
+    CLEANUP_FREE char *text = xasprintf("%sKi", exact);
+    return quantity_echo(text);
+}
+
+void quantity_add(struct quantity *sum, const struct quantity *more)
+{
+    PRE(!sum->negative && !more->negative);
+    sum->nano = more->nano > ~sum->nano ? ~(unsigned __int128)0 : sum->nano + more->nano;
+}
+
+void quantity_round_list(cJSON *list)
+{
+    const unsigned milli = 1000000;
+    cJSON *next = NULL;
+    for (cJSON *node = list ? list->child : NULL; node; node = next) {
+        next = node->next;
+        struct quantity quantity;
+        if (!quantity_from_node(node, &quantity) || quantity.nano % milli == 0)
+            continue;
+        quantity.nano += quantity.negative ? 0 : milli;
+        quantity.nano -= quantity.nano % milli;
+        CLEANUP_FREE char *text = quantity_text(&quantity, false);
+        json_set_str(list, node->string, text);
+    }
+}

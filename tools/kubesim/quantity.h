@@ -13,3 +13,9 @@ bool quantity_from_node(const cJSON *node, struct quantity *ret);
 char *quantity_canonical(const cJSON *node);
 /* The whole value when it is one and fits, as CEL's asInteger(). */
 bool quantity_integer(const struct quantity *quantity, int64_t *ret);
+/* A value that has no text yet as Kubernetes prints it: with Ki, Mi ... or in decimal. The caller's. */
+char *quantity_text(const struct quantity *quantity, bool binary);
+/* Adds to *sum; neither may be negative. */
+void quantity_add(struct quantity *sum, const struct quantity *more);
+/* What the server does with each amount of a resource list (requests, limits): thousandths, rounded up. */
+void quantity_round_list(cJSON *list);

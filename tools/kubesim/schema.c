@@ -375,6 +375,18 @@ static void add_property(struct schema_set *set, struct schema *root, const char
     schema->reference = reference;
 }
 
+/* metadata is the server's own type; what the definition says of it (name and generateName) comes on top. */
+static void keep_own_metadata(struct schema_set *set, struct schema *root)
+{
+    for (size_t i = 0; i < root->property_count; i++) {
+        if (strcmp(root->properties[i].name, "metadata") != 0)
+            continue;
+        if (root->properties[i].schema->property_count > 0)
+            root->own_metadata = root->properties[i].schema;
+        root->properties[i].schema = new_schema(set);
+    }
+}
+
 int schema_set_custom(const cJSON *tree, const struct schema *meta, struct schema_set **ret,
                       const struct schema **ret_root, struct error **err)
 {
@@ -383,8 +395,10 @@ int schema_set_custom(const cJSON *tree, const struct schema *meta, struct schem
     int result = compile(set, tree, root, "openAPIV3Schema", 0, err);
     add_property(set, root, "apiVersion", NULL);
     add_property(set, root, "kind", NULL);
-    if (meta)
+    if (meta) {
+        keep_own_metadata(set, root);
         add_property(set, root, "metadata", meta);
+    }
     if (result < 0) {
         schema_set_free(set);
         return result;

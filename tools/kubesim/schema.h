@@ -33,7 +33,8 @@ struct schema_property {
 };
 
 struct schema {
-    const struct schema *reference; /* a named schema that this one stands for; see schema_follow() */
+    const struct schema *own_metadata; /* of a custom kind: what its definition asks of metadata, or NULL */
+    const struct schema *reference;    /* a named schema that this one stands for; see schema_follow() */
     enum schema_type type;
     struct schema_property *properties; /* sorted by name */
     size_t property_count;

@@ -99,6 +99,19 @@ static cJSON *zero_of(const struct schema *schema)
     return schema->type == SCHEMA_BOOLEAN ? cJSON_CreateBool(false) : json_new_int64(0);
 }
 
+/* An empty list or map that Go's encoder leaves out. */
+static bool is_left_out(const struct schema *schema, const cJSON *node, const struct schema *below)
+{
+    bool map = below && cJSON_IsObject(node) && below->additional && !below->property_count;
+    if (node->child || !(cJSON_IsArray(node) || map))
+        return false;
+    const cJSON *required = NULL;
+    cJSON_ArrayForEach (required, schema->required)
+        if (str_equal(required->valuestring, node->string))
+            return false;
+    return true;
+}
+
 static void normalize_at(const struct schema *schema, cJSON *node)
 {
     schema = schema_follow(schema);
@@ -121,6 +134,8 @@ static void normalize_at(const struct schema *schema, cJSON *node)
         }
         if (!below || below->type != SCHEMA_QUANTITY) {
             normalize_at(below, child);
+            if (cJSON_IsObject(node) && is_left_out(schema, child, below))
+                cJSON_Delete(cJSON_DetachItemViaPointer(node, child));
             continue;
         }
         CLEANUP_FREE char *text = quantity_canonical(child);
@@ -599,6 +614,11 @@ void schema_validate(const struct schema *schema, const cJSON *object, const cJS
 {
     CLEANUP_BUF struct buf path = BUF_INIT(PATH_BYTES_MAX);
     validate_at(schema, object, &path, true, causes);
+    if (schema->own_metadata) {
+        CLEANUP_BUF struct buf metadata = BUF_INIT(PATH_BYTES_MAX);
+        buf_add_text(&metadata, "metadata");
+        validate_at(schema->own_metadata, json_get(object, "metadata"), &metadata, false, causes);
+    }
     check_scale_numbers(object, scale_path, causes);
     if (!schema_has_rules(schema))
         return;

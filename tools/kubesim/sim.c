@@ -2,7 +2,9 @@
 #include "kubesim/audit.h"
 #include "kubesim/fault.h"
 #include "kubesim/kinds.h"
+#include "kubesim/quotas.h"
 #include "kubesim/schema.h"
+#include "kubesim/volumes.h"
 #include "kubesim/watch.h"
 
 enum { HISTORY_DEFAULT = 10000, FIRST_VERSION = 100 };
@@ -16,9 +18,11 @@ struct kubesim *kubesim_make(const struct kubesim_options *options)
         sim->options.history_max = HISTORY_DEFAULT;
     if (sim->options.bookmark_us == 0)
         sim->options.bookmark_us = 60 * US_PER_S;
-    sim->git_version = xstrdup(options->git_version ? options->git_version : "v1.36.3+kubesim");
+    sim->git_version = xstrdup(options->git_version ? options->git_version
+                               : options->newer     ? "v1.37.2+kubesim"
+                                                    : "v1.36.3+kubesim");
     sim->resource_version = sim->history.forgotten = FIRST_VERSION;
-    sim->sets_due_us = INT64_MAX;
+    sim->sets_due_us = sim->volumes_due_us = sim->quotas_due_us = INT64_MAX;
     sim->gc = (struct gc){.off = options->gc_off, .delay_us = options->gc_delay_us, .due_us = INT64_MAX};
     kinds_add_builtin(sim);
     namespaces_make_initial(sim);
@@ -35,6 +39,7 @@ void kubesim_free(struct kubesim *sim)
     store_done(sim);
     gc_done(sim);
     revisions_done(sim);
+    volumes_done(sim);
     for (size_t i = 0; i < sim->kind_count; i++)
         kind_free(sim->kinds[i]);
     schema_set_free(sim->schemas);
@@ -381,13 +386,15 @@ void kubesim_tick(struct kubesim *sim)
 {
     gc_tick(sim);
     statefulsets_tick(sim);
+    volumes_tick(sim);
+    quotas_tick(sim);
     watches_tick(sim, sim_now_us(sim));
 }
 
 int64_t kubesim_next_tick_us(const struct kubesim *sim)
 {
     int64_t due_us = MIN(sim->gc.off ? INT64_MAX : sim->gc.due_us, watches_next_us(sim));
-    return MIN(due_us, sim->sets_due_us);
+    return MIN(MIN(due_us, sim->sets_due_us), MIN(sim->volumes_due_us, sim->quotas_due_us));
 }
 
 int64_t kubesim_now_us(const struct kubesim *sim)

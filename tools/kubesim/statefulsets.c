@@ -4,6 +4,8 @@
  * runs them. */
 #include "kubesim/kinds.h"
 
+#include "kubesim/quantity.h"
+
 static void set_if_absent(cJSON *object, const char *key, const char *text)
 {
     if (!json_get(object, key))
@@ -20,7 +22,7 @@ static void strategy_defaults(const struct call *call, cJSON *spec)
     cJSON *rolling = json_ensure_object(strategy, "rollingUpdate");
     if (!json_get(rolling, "partition"))
         json_add_int64(rolling, "partition", 0);
-    if (call->sim->options.refuse_by_field && !json_get(rolling, "maxUnavailable"))
+    if (call->sim->options.newer && !json_get(rolling, "maxUnavailable"))
         json_add_int64(rolling, "maxUnavailable", 1);
 }
 
@@ -55,6 +57,50 @@ static void prepare_create(struct call *call, cJSON *object)
     json_set_item(object, "status", status);
 }
 
+/* Each amount in one spelling. */
+static void level_amounts(cJSON *list)
+{
+    cJSON *next = NULL;
+    for (cJSON *node = list ? list->child : NULL; node; node = next) {
+        next = node->next;
+        struct quantity quantity;
+        if (!quantity_from_node(node, &quantity))
+            continue;
+        CLEANUP_FREE char *text = quantity_text(&quantity, false);
+        json_set_str(list, node->string, text);
+    }
+}
+
+static void level_resources(cJSON *owner)
+{
+    level_amounts(json_path(owner, "resources", "requests", NULL));
+    level_amounts(json_path(owner, "resources", "limits", NULL));
+}
+
+/* A copy in which equal sizes are spelt alike. The caller's. */
+static cJSON *levelled_spec(const cJSON *spec)
+{
+    cJSON *copy = json_copy(spec);
+    cJSON *pod = json_path(copy, "template", "spec", NULL);
+    cJSON *item = NULL;
+    cJSON_ArrayForEach (item, json_get(copy, "volumeClaimTemplates"))
+        level_resources(json_get(item, "spec"));
+    cJSON_ArrayForEach (item, json_get(pod, "containers"))
+        level_resources(item);
+    cJSON_ArrayForEach (item, json_get(pod, "initContainers"))
+        level_resources(item);
+    return copy;
+}
+
+bool statefulset_spec_equal(const cJSON *a, const cJSON *b)
+{
+    if (json_equal(a, b))
+        return true;
+    CLEANUP_JSON cJSON *left = levelled_spec(a);
+    CLEANUP_JSON cJSON *right = levelled_spec(b);
+    return json_equal(left, right);
+}
+
 /* One cause on the whole spec, as 1.36 and older say it. */
 static void validate_as_one(const cJSON *spec, const cJSON *old, struct causes *causes)
 {
@@ -68,7 +114,7 @@ static void validate_as_one(const cJSON *spec, const cJSON *old, struct causes *
     CLEANUP_JSON cJSON *levelled = json_copy(spec);
     for (size_t i = 0; i < ARRAY_SIZE(mutable); i++)
         tree_copy_member(levelled, old, mutable[i]);
-    if (!json_equal(levelled, old))
+    if (!statefulset_spec_equal(levelled, old))
         causes_add(causes, CAUSE_FORBIDDEN, "spec", NULL,
                    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
                    "'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and "
@@ -80,9 +126,11 @@ static void validate_by_field(const cJSON *spec, const cJSON *old, struct causes
 {
     static const char *const fixed[] = {"selector", "volumeClaimTemplates", "serviceName",
                                         "podManagementPolicy"};
+    CLEANUP_JSON cJSON *left = levelled_spec(spec);
+    CLEANUP_JSON cJSON *right = levelled_spec(old);
     for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
         CLEANUP_FREE char *field = xasprintf("spec.%s", fixed[i]);
-        if (!json_equal(json_get(spec, fixed[i]), json_get(old, fixed[i])))
+        if (!json_equal(json_get(left, fixed[i]), json_get(right, fixed[i])))
             causes_add_node(causes, CAUSE_INVALID, field, json_get(spec, fixed[i]), "field is immutable");
     }
 }
@@ -139,15 +187,28 @@ static void validate_spec(const cJSON *spec, struct causes *causes)
                         "supported values: \"Always\"");
 }
 
+/* Only on create: what older servers let in stays as it is. */
+static void validate_claim_templates(const cJSON *spec, struct causes *causes)
+{
+    int index = 0;
+    const cJSON *claim = NULL;
+    cJSON_ArrayForEach (claim, json_get(spec, "volumeClaimTemplates")) {
+        CLEANUP_FREE char *field = xasprintf("spec.volumeClaimTemplates[%d].spec", index++);
+        claim_spec_validate(json_get(claim, "spec"), field, causes);
+    }
+}
+
 static void validate(struct call *call, const cJSON *object, const cJSON *old, struct causes *causes)
 {
     const cJSON *spec = json_get(object, "spec");
     if (str_equal(call->subresource, "status"))
         return;
     validate_spec(spec, causes);
-    if (!old)
+    if (!old) {
+        validate_claim_templates(spec, causes);
         return;
-    if (call->sim->options.refuse_by_field)
+    }
+    if (call->sim->options.newer)
         validate_by_field(spec, json_get(old, "spec"), causes);
     else
         validate_as_one(spec, json_get(old, "spec"), causes);

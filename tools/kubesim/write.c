@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/sha256.h"
 #include "kubesim/decode.h"
+#include "kubesim/kinds.h"
 #include "kubesim/managed.h"
+#include "kubesim/quotas.h"
 #include "kubesim/schema_check.h"
 
 #include <errno.h>
@@ -127,8 +129,8 @@ static int validate(struct call *call, const struct kind *kind, const cJSON *obj
 {
     CLEANUP_CAUSES struct causes causes = {0};
     meta_validate(kind, object, old, &causes);
-    /* The real server looks at the metadata of an update twice, so each cause comes twice. */
-    if (old)
+    /* 1.36 looks at the metadata of an update twice, so each cause comes twice. */
+    if (old && !call->sim->options.newer)
         meta_validate(kind, object, old, &causes);
     if (kind->flags & KIND_CUSTOM)
         schema_validate(kind->schema, object, old,
@@ -139,7 +141,11 @@ static int validate(struct call *call, const struct kind *kind, const cJSON *obj
         kind->hooks->validate(call, object, old, &causes);
     if (refuse_invalid(call, kind, meta_str(object, "name"), &causes) < 0)
         return -1;
-    return kind->hooks && kind->hooks->admit_late ? kind->hooks->admit_late(call, object, old) : 0;
+    if (limits_admit(call, kind, object, old) < 0)
+        return -1;
+    if (kind->hooks && kind->hooks->admit_late && kind->hooks->admit_late(call, object, old) < 0)
+        return -1;
+    return quotas_admit(call, kind, object, old);
 }
 
 static int refuse_exists(struct call *call, const struct kind *kind, const struct object *present)
@@ -244,8 +250,10 @@ static void keep_meta(cJSON *object, const cJSON *old)
 }
 
 /* Everything but metadata and status; what raises the generation of a custom resource. */
-static bool desired_changed(const cJSON *object, const cJSON *old, bool with_status)
+static bool desired_changed(const struct kind *kind, const cJSON *object, const cJSON *old, bool with_status)
 {
+    if (kind->hooks == &statefulset_hooks)
+        return !statefulset_spec_equal(json_get(object, "spec"), json_get(old, "spec"));
     int counted = 0;
     const cJSON *member;
     cJSON_ArrayForEach (member, object) {
@@ -299,7 +307,7 @@ static void prepare_update(struct call *call, const struct kind *kind, cJSON *ob
             kind->hooks->prepare_update(call, object, old);
         bool custom = kind->flags & KIND_CUSTOM;
         if (kind->flags & KIND_GENERATION &&
-            desired_changed(object, old, custom && !(kind->flags & KIND_STATUS)))
+            desired_changed(kind, object, old, custom && !(kind->flags & KIND_STATUS)))
             meta_raise_generation(object);
     }
 }

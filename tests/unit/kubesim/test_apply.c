@@ -205,7 +205,10 @@ static void managed_fields_can_be_patched_and_forgotten(void **state)
     apply(world, "a", false, "\"word\":\"ab\"");
     patch(world, WIDGETS "/w", MERGE, "{\"metadata\":{\"managedFields\":[{}]}}");
     assert_null(json_path(world->body, "metadata", "managedFields", NULL));
-    assert_int_equal(apply(world, "b", false, "\"word\":\"cd\""), 200);
+    assert_int_equal(apply(world, "b", false, "\"word\":\"cd\""), 409);
+    assert_string_equal(message(world), "Apply failed with 1 conflict: conflict with \"before-first-apply\" "
+                                        "using ex.io/v1: .spec.word");
+    assert_int_equal(apply(world, "b", true, "\"word\":\"cd\""), 200);
 }
 
 static void status_is_owned_apart(void **state)

@@ -358,7 +358,7 @@ static struct world *world_with_set(bool by_field)
 {
     struct world *world = xcalloc(1, sizeof(*world));
     struct kubesim_options options = world_options(world);
-    options.refuse_by_field = by_field;
+    options.newer = by_field;
     world_make_with(&options, world);
     assert_int_equal(ask(world, "POST", SETS,
                          "{\"apiVersion\":\"apps/"
