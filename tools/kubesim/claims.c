@@ -190,8 +190,8 @@ static int claim_admit_late(struct call *call, const cJSON *object, const cJSON 
     struct quantity wanted;
     struct quantity before;
     warn(call, object);
-    if (!old || !quantity_from_text(request_of(object), &wanted) || !quantity_from_text(request_of(old), &before) ||
-        quantity_compare(&wanted, &before) <= 0)
+    if (!old || !quantity_from_text(request_of(object), &wanted) ||
+        !quantity_from_text(request_of(old), &before) || quantity_compare(&wanted, &before) <= 0)
         return 0;
     const char *name = claim_class_name(object);
     const struct kind *classes = kind_find(call->sim, "storage.k8s.io", "storageclasses");

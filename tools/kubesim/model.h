@@ -137,6 +137,7 @@ struct kubesim {
     int64_t sets_due_us;                  /* when StatefulSets are looked at next; INT64_MAX: nothing to do */
     int64_t volumes_due_us;               /* the same for volumes */
     int64_t quotas_due_us;                /* ... and for the status of quotas */
+    struct set_note *set_notes;           /* statefulset_controller.c */
     struct volume_timer *volume_timers;   /* volumes.c */
     struct revision_note *revision_notes; /* revisions.c */
     const struct call *current;           /* the request under way, or NULL */
@@ -366,6 +367,7 @@ void gc_tick(struct kubesim *sim);
 /* statefulset_controller.c: something changed; do what is due. */
 void statefulsets_look_soon(struct kubesim *sim);
 void statefulsets_tick(struct kubesim *sim);
+void statefulsets_done(struct kubesim *sim);
 void gc_done(struct kubesim *sim);
 /* DELETE as the collector and the namespace controller send it; propagation may be NULL. True when the object
  * is gone at once. */

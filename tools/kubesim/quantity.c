@@ -32,6 +32,11 @@ bool quantity_integer(const struct quantity *quantity, int64_t *ret)
 char *quantity_text(const struct quantity *quantity, bool binary)
 {
     const unsigned __int128 kibi = (unsigned __int128)1024 * 1000000000;
+    if (quantity->nano % 1000000000 != 0) { /* at most thousandths, see quantity_round_list() */
+        const struct quantity millis = {.nano = quantity->nano * 1000, .negative = quantity->negative};
+        CLEANUP_FREE char *exact = quantity_exact_text(&millis);
+        return xasprintf("%sm", exact);
+    }
     if (!binary || quantity->nano < kibi || quantity->nano % kibi != 0) {
         CLEANUP_FREE char *exact = quantity_exact_text(quantity);
         return quantity_echo(exact);

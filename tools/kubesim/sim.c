@@ -40,6 +40,7 @@ void kubesim_free(struct kubesim *sim)
     gc_done(sim);
     revisions_done(sim);
     volumes_done(sim);
+    statefulsets_done(sim);
     for (size_t i = 0; i < sim->kind_count; i++)
         kind_free(sim->kinds[i]);
     schema_set_free(sim->schemas);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * StatefulSets as objects: defaults, validation, immutability in the words of 1.36 or 1.37. No controller
- * runs them. */
+ * StatefulSets as objects: defaults, validation, immutability in the words of 1.36 or 1.37. What runs them
+ * is statefulset_controller.c. */
 #include "kubesim/kinds.h"
 
 #include "kubesim/quantity.h"

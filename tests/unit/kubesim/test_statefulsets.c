@@ -130,8 +130,11 @@ static void what_is_not_modelled_says_so(void **state)
 {
     (void)state;
     WORLD world = make();
-    assert_int_equal(ask(world, "POST", SETS, SET("1", "i:1", ",\"updateStrategy\":{\"type\":\"OnDelete\"}")),
-                     201);
+    assert_int_equal(
+        ask(world, "POST", SETS,
+            SET("1", "i:1",
+                ",\"updateStrategy\":{\"type\":\"RollingUpdate\",\"rollingUpdate\":{\"maxUnavailable\":2}}")),
+        201);
     settle(world);
     assert_int_equal(count(world, PODS), 0);
     assert_int_equal(ask(world, "GET", SETS "/db", NULL), 200);
