@@ -20,11 +20,13 @@
  *   never-ready  tag unready*          the readiness probe fails
  *   same-digest                        all images of a repository have one digest (also tags "X" and "Xsame")
  *   rename                             the reported image is another tag of the digest
- *   evict                              evict_after_us after it started, the node takes the pod's place: phase
- * Failed node-lost                          the node says nothing any more, deletions too; Ready falls after
- * lost_after_us pending                            no node takes it old                                a
- * kubelet of 1.33: no observedGeneration anywhere tag done*             exits with 0 after crash_after_us A
- * container whose command begins with /neoset-prefetch cannot start: exit code 128, StartError. */
+ *   evict                              the node takes its place evict_after_us after it started
+ *   node-lost                          the node says nothing any more; Ready falls lost_after_us later
+ *   pending                            no node takes it
+ *   old                                a kubelet of 1.33: no observedGeneration anywhere
+ *                tag done*             exits with 0 after crash_after_us
+ *
+ * A container whose command begins with /neoset-prefetch cannot start: exit code 128, StartError. */
 #pragma once
 
 #include "base/json.h"
@@ -91,6 +93,8 @@ void kubelet_options_real(struct kubelet_options *options);
 bool kubelet_behaviour_is_known(const char *behaviour);
 /* The words, separated by ", ": for a sentence to a user. */
 const char *kubelet_behaviour_words(void);
+/* The same table for people, with examples: what an image makes a pod go through. For --help. */
+const char *kubelet_behaviour_help(void);
 
 /* From now on pods without the annotation behave so; pods that are there when their next event comes. False:
  * a word is not known. */

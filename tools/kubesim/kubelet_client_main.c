@@ -29,8 +29,8 @@ static void print_help(FILE *out)
             "  --no-bind              a scheduler binds pods\n"
             "  --real                 with the durations of a real node, not faster\n"
             "  --seed N               of its random numbers (the clock)\n"
-            "  --help\n",
-            kubelet_behaviour_words());
+            "  --help\n\n%s",
+            kubelet_behaviour_words(), kubelet_behaviour_help());
 }
 
 static int read_count(const char *option, const char *text, unsigned long max, unsigned long *ret)

@@ -52,6 +52,31 @@ const char *kubelet_behaviour_words(void)
            "pending, old";
 }
 
+const char *kubelet_behaviour_help(void)
+{
+    return "What a pod goes through is told by its annotation kubesim.neo.io/behaviour (words, parted by\n"
+           "commas), else by --kubelet or --behaviour; its images add to that:\n"
+           "  word         image               what happens\n"
+           "  ok                               nothing special\n"
+           "  slow-stop                        ignores SIGTERM: each stop takes the whole grace period\n"
+           "  slow-pull    *slow*              a pull takes long\n"
+           "  fail-pull    tag none*           ErrImagePull, ImagePullBackOff\n"
+           "  crash        tag crash*          exits with 3, again and again: CrashLoopBackOff\n"
+           "               tag done*           exits with 0\n"
+           "  never-ready  tag unready*        runs, the readiness probe fails\n"
+           "  same-digest  tags X and Xsame    have one digest\n"
+           "  rename                           the reported image is another tag of the digest\n"
+           "  evict                            the node evicts it after a while: phase Failed\n"
+           "  node-lost                        its node falls silent\n"
+           "  pending                          no node takes it\n"
+           "  old                              a kubelet of 1.33: no observedGeneration\n"
+           "Examples:\n"
+           "  kubectl set image statefulset/db db=mysql:none           cannot be pulled\n"
+           "  kubectl set image statefulset/db db=mysql:crash-8.2      crashes, again and again\n"
+           "  kubectl set image statefulset/db db=mysql:unready-8.2    never gets ready\n"
+           "  kubectl annotate pod db-0 kubesim.neo.io/behaviour=slow-stop,evict\n";
+}
+
 static int64_t seconds_of(const cJSON *object, const char *key, int64_t fallback_s)
 {
     int64_t seconds = json_int64_or(object, key, fallback_s);

@@ -135,6 +135,8 @@ void kubesim_set_gc(struct kubesim *sim, bool on, int64_t delay_us, int64_t blin
 void kubesim_run_statefulsets(struct kubesim *sim);
 /* Binds and resizes volumes from now on, as options.volumes from the start. */
 void kubesim_run_volumes(struct kubesim *sim);
+/* How to make its resizer behave, for --help. */
+const char *kubesim_volumes_help(void);
 /* Forgets the history of changes, as a compaction does: watches from older versions are answered 410. */
 void kubesim_compact(struct kubesim *sim);
 /* Keeps the whole storage as it is now; the one that was kept before is forgotten. */

@@ -59,8 +59,8 @@ static void print_help(FILE *out)
             "  --gc-off                no garbage collector\n"
             "  --statefulsets          run StatefulSets\n"
             "  --volumes               bind claims of dynamic classes, and grow volumes\n"
-            "  --help\n\n%s",
-            kubesim_fault_help());
+            "  --help\n\n%s\n%s\n%s",
+            kubesim_fault_help(), kubelet_behaviour_help(), kubesim_volumes_help());
 }
 
 static int64_t wall_us(void *context)

@@ -102,8 +102,9 @@ static cJSON *zero_of(const struct schema *schema)
 /* An empty list or map that Go's encoder leaves out. */
 static bool is_left_out(const struct schema *schema, const cJSON *node, const struct schema *below)
 {
+    bool list = below && below->type == SCHEMA_ARRAY && cJSON_IsArray(node);
     bool map = below && cJSON_IsObject(node) && below->additional && !below->property_count;
-    if (node->child || !(cJSON_IsArray(node) || map))
+    if (node->child || !(list || map))
         return false;
     const cJSON *required = NULL;
     cJSON_ArrayForEach (required, schema->required)

@@ -32,6 +32,28 @@ void kubesim_run_volumes(struct kubesim *sim)
     sim->volumes_due_us = sim_now_us(sim);
 }
 
+const char *kubesim_volumes_help(void)
+{
+    return "With --volumes a claim whose class has a provisioner is bound, and a larger request is met as "
+           "the\n"
+           "annotation kubesim.neo.io/resizer of the claim, or else of its class, says (it may change at "
+           "any\n"
+           "time; a fault that heals is found by the next try):\n"
+           "  ok                grows within five seconds, also under a running pod (without the "
+           "annotation)\n"
+           "  never             no resizer: nothing but the Event ExternalExpanding\n"
+           "  max=SIZE          a larger one is infeasible: ControllerResizeInfeasible, "
+           "ControllerResizeError\n"
+           "  pool-full         Events only, again and again\n"
+           "  slow              half a minute, Events only, then it is done\n"
+           "  in-use            only when no pod uses it: ControllerResizeError\n"
+           "  node-pending      the node never looks: NodeResizePending\n"
+           "  node-infeasible   the file system cannot: NodeResizeError\n"
+           "  node-transient    the node fails once\n"
+           "Example:\n"
+           "  kubectl annotate storageclass std kubesim.neo.io/resizer=max=5Gi\n";
+}
+
 static void forget(struct kubesim *sim, struct volume_timer *timer)
 {
     HASH_DEL(sim->volume_timers, timer);

@@ -300,6 +300,35 @@ static cJSON *read_yaml(const char *path)
     return tree;
 }
 
+#define GADGETS "/apis/ex.io/v1/namespaces/default/gadgets"
+
+/* A definition may bound metadata.name, and fill in a list without items. */
+static void a_name_is_bounded_and_an_empty_list_is_a_default(void **state)
+{
+    (void)state;
+    WORLD world = world_make();
+    assert_int_equal(
+        ask(world, "POST", DEFINITIONS,
+            "{\"apiVersion\":\"apiextensions.k8s.io/v1\",\"kind\":\"CustomResourceDefinition\","
+            "\"metadata\":{\"name\":\"gadgets.ex.io\"},\"spec\":{\"group\":\"ex.io\",\"scope\":"
+            "\"Namespaced\",\"names\":{\"kind\":\"Gadget\",\"plural\":\"gadgets\"},\"versions\":[{"
+            "\"name\":\"v1\",\"served\":true,\"storage\":true,\"schema\":{\"openAPIV3Schema\":{\"type\":"
+            "\"object\",\"properties\":{\"metadata\":{\"type\":\"object\",\"properties\":{\"name\":{"
+            "\"type\":\"string\",\"maxLength\":5,\"pattern\":\"^[a-z]+$\"}}},\"spec\":{\"type\":"
+            "\"object\",\"default\":{},\"properties\":{\"list\":{\"type\":\"array\",\"default\":[],"
+            "\"items\":{\"type\":\"string\"}}}}}}}}]}}"),
+        201);
+    static const char *const names[] = {"sixsix", "a.b", "five"};
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        CLEANUP_FREE char *body = xasprintf(
+            "{\"apiVersion\":\"ex.io/v1\",\"kind\":\"Gadget\",\"metadata\":{\"name\":\"%s\"}}", names[i]);
+        assert_int_equal(ask(world, "POST", GADGETS, body), i < 2 ? 422 : 201);
+        if (i < 2)
+            assert_true(str_ends_with(causes(world), "@metadata.name"));
+    }
+    assert_true(cJSON_IsArray(json_path(world->body, "spec", "list", NULL)));
+}
+
 static void post_yaml(struct world *world, const char *url, const char *file)
 {
     CLEANUP_JSON cJSON *tree = read_yaml(file);
@@ -365,6 +394,7 @@ int main(void)
         cmocka_unit_test(a_definition_is_served_at_once_and_gone_at_once),
         cmocka_unit_test(a_changed_definition_keeps_the_objects),
         cmocka_unit_test(more_than_one_served_version_is_not_modelled),
+        cmocka_unit_test(a_name_is_bounded_and_an_empty_list_is_a_default),
         cmocka_unit_test(the_definition_of_neosets_and_its_example_are_taken),
     };
     return cmocka_run_group_tests_name("kubesim custom resources", tests, NULL, NULL);
