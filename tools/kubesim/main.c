@@ -56,6 +56,7 @@ static void print_help(FILE *out)
             "  --audit-log FILE        append one audit.k8s.io/v1 line a request\n"
             "  --git-version VERSION   what /version says\n"
             "  --generation 1.36|1.37  whose answers (1.36)\n"
+            "  --refuse-by-field       the same as --generation 1.37\n"
             "  --gc-off                no garbage collector\n"
             "  --statefulsets          run StatefulSets\n"
             "  --volumes               bind claims of dynamic classes, and grow volumes\n"
@@ -98,6 +99,7 @@ static int parse_options(int argc, char **argv, struct options *options)
         AUDIT,
         VERSION,
         GENERATION,
+        BY_FIELD,
         GC_OFF,
         SETS,
         VOLUMES
@@ -110,6 +112,7 @@ static int parse_options(int argc, char **argv, struct options *options)
                                           {"audit-log", required_argument, NULL, AUDIT},
                                           {"git-version", required_argument, NULL, VERSION},
                                           {"generation", required_argument, NULL, GENERATION},
+                                          {"refuse-by-field", no_argument, NULL, BY_FIELD},
                                           {"gc-off", no_argument, NULL, GC_OFF},
                                           {"statefulsets", no_argument, NULL, SETS},
                                           {"volumes", no_argument, NULL, VOLUMES},
@@ -144,6 +147,9 @@ static int parse_options(int argc, char **argv, struct options *options)
                 fprintf(stderr, "kubesim: --generation: '%s' is neither 1.36 nor 1.37\n", optarg);
                 return -1;
             }
+            break;
+        case BY_FIELD:
+            options->newer = true;
             break;
         case GC_OFF:
             options->gc_off = true;
