@@ -53,10 +53,10 @@ PROGRAM_FILES := $(PROGRAMS:%=$(BUILD)/%) $(BUILD)/kubesim
 TESTS := $(patsubst %.c,$(BUILD)/%,$(TEST_SOURCES))
 
 .PHONY: all
-all: $(PROGRAM_FILES) $(BUILD)/replay ## build the programs (default)
+all: $(PROGRAM_FILES) $(BUILD)/replay ## (start) build the programs (default)
 
 .PHONY: tests
-tests: $(TESTS) $(BUILD)/fake/kubectl $(BUILD)/crash-matrix $(BUILD)/sim $(BUILD)/story-sim ## build the tests
+tests: $(TESTS) $(BUILD)/fake/kubectl $(BUILD)/crash-matrix $(BUILD)/sim $(BUILD)/story-sim ## (develop) build the tests
 
 # Tests name what they share without a folder.
 $(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests/lib
@@ -127,7 +127,7 @@ FORCE:
 # What people type (check, demo, lint, bench, fuzz) first asks tools/deps for missing packages, then runs in a second make
 # that finds them.
 .PHONY: deps
-deps: ## install what is missing (apt as root or with sudo), else print the line to type
+deps: ## (develop) install what is missing (apt as root or with sudo), else print the line to type
 	@tools/deps build
 
 define with_deps
@@ -137,7 +137,7 @@ endef
 JOBS ?= $(shell nproc)
 
 .PHONY: check check-now
-check: ## build and run every test that needs no cluster and no root (SAN=address,undefined for sanitizers)
+check: ## (start) build and run every test that needs no cluster and no root (SAN=address,undefined for sanitizers)
 	$(call with_deps,build,check-now)
 check-now: all tests $(if $(SAN)$(VARIANT),,crash-build)
 	@tests/run --build $(BUILD) $(CHECK_ARGS)
@@ -151,60 +151,60 @@ nojournal-build:
 # The simulation: fresh seeds for MINUTES, and proof that it finds planted bugs. What breaks is replayed by its seed.
 MINUTES ?= 1
 .PHONY: sim soak planted
-sim: $(BUILD)/sim ## build the simulation (build/gcc/sim --help)
-soak: ## simulate fresh worlds for MINUTES=N, checking the invariants after every event
+sim: $(BUILD)/sim ## (test) build the simulation (build/gcc/sim --help)
+soak: ## (test) simulate fresh worlds for MINUTES=N, checking the invariants after every event
 	$(call with_deps,build,sim)
 	@$(BUILD)/sim --minutes $(MINUTES) $(SIM_ARGS)
-planted: ## show that the simulation finds each planted bug, and how many runs that took (PLANT=NAME: only this one)
+planted: ## (test) show that the simulation finds each planted bug, and how many runs that took (PLANT=NAME: only this one)
 	$(call with_deps,build,sim VARIANT=planted)
 	@build/$(FLAVOUR)-planted/sim --planted $(if $(PLANT),--plant $(PLANT))
 
 .PHONY: replay
-replay: $(BUILD)/replay ## run the completion rule over the traces of TRACES=DIR (default: those of a real kubelet)
+replay: $(BUILD)/replay ## (test) run the completion rule over the traces of TRACES=DIR (default: those of a real kubelet)
 	@$(BUILD)/replay $(or $(TRACES),tests/replay/traces)
 
 .PHONY: quantity
-quantity: $(BUILD)/quantity ## hold our reading of sizes against TSV=FILE (default: what the reference implementation printed)
+quantity: $(BUILD)/quantity ## (test) hold our reading of sizes against TSV=FILE (default: what the reference implementation printed)
 	@$(BUILD)/quantity $(or $(TSV),tests/volume/quantity.tsv)
 
 .PHONY: lint
-lint: ## floors, seam, formatting, clang-tidy, cppcheck, shellcheck, and a planted breach for each
+lint: ## (develop) floors, seam, formatting, clang-tidy, cppcheck, shellcheck, and a planted breach for each
 	$(call with_deps,lint,lint-now)
 lint-now: $(GENERATED)
 	@tools/lint/all
 	@tests/lint/run
 
 .PHONY: format
-format: ## let clang-format rewrite the sources
+format: ## (develop) let clang-format rewrite the sources
 	@tools/lint/format --fix
 
 .PHONY: demo
-demo: ## the main job on the embedded API server, the controller killed in the middle (CLUSTER=real: on a real one)
+demo: ## (start) the main job on the embedded API server, the controller killed in the middle (CLUSTER=real: on a real one)
 	$(call with_deps,build,all crash-build)
 	@tools/demo $(if $(filter real,$(CLUSTER)),--real)
 
 .PHONY: e2e e2e-node
-e2e: ## the same on a real kube-apiserver, controller-manager and etcd (built once, several minutes)
+e2e: ## (real) rollouts and stories on a real kube-apiserver, controller-manager and etcd (built once, several minutes)
 	$(call with_deps,build,all crash-build)
 	@tests/e2e/run
 	@tests/e2e/adopt
 	@NEOSET_BUILD='$(abspath $(BUILD))' tests/stories/run --server real $(STORY)
-e2e-node: ## the same on a real kubelet and containerd (root; says so and skips where it may not run)
+e2e-node: ## (real) and on a real kubelet and containerd (root; says so and skips where it may not run)
 	$(call with_deps,build,all)
 	@tests/e2e/run-node
 	@NEOSET_BUILD='$(abspath $(BUILD))' tests/stories/run --server node $(STORY)
 
 .PHONY: stories
-stories: ## tell the stories of tests/stories in virtual time, then on kubesim (SERVER=sim|kubesim|real|node: on one; STORY=part of a name)
+stories: ## (test) tell the stories of tests/stories in virtual time, then on kubesim (SERVER=sim|kubesim|real|node: on one; STORY=part of a name)
 	$(call with_deps,build,all crash-build $(BUILD)/story-sim)
 	@for server in $(or $(SERVER),sim kubesim); do NEOSET_BUILD='$(abspath $(BUILD))' tests/stories/run --server $$server $(STORY); done
 
 .PHONY: bench
-bench: ## measure and print the figures as a table (SMOKE=1: small sizes, to see that it runs)
+bench: ## (measure) measure and print the figures as a table (SMOKE=1: small sizes, to see that it runs)
 	$(call with_deps,build,all tests benches nojournal-build)
 	@SMOKE=$(SMOKE) tests/bench/run --build $(BUILD)
 .PHONY: bench-real
-bench-real: ## the cost of a pod on a real control plane, beside kube-controller-manager's (SETS=200 REPLICAS=5)
+bench-real: ## (measure) the cost of a pod on a real control plane, beside kube-controller-manager's (SETS=200 REPLICAS=5)
 	$(call with_deps,build,all benches)
 	@NEOSET_BUILD=$(BUILD) SMOKE=$(SMOKE) tests/bench/real
 
@@ -218,7 +218,7 @@ $(BENCHES): $(BUILD)/%: $(BUILD)/obj/%.o $(TEST_LIBRARY) $(KUBESIM_LIBRARY) $(LI
 # Fuzzers: one program a floor, the parser chosen by FUZZ_MODE. FUZZ_SECONDS is for each parser.
 FUZZ_SECONDS ?= 10
 .PHONY: fuzz fuzzers
-fuzz: ## fuzz every parser for FUZZ_SECONDS (default 10) each, with clang
+fuzz: ## (test) fuzz every parser for FUZZ_SECONDS (default 10) each, with clang
 	$(call with_deps,lint,fuzz-now CC=clang SAN=fuzzer-no-link$(comma)address$(comma)undefined)
 fuzz-now: $(patsubst %.c,$(BUILD)/%,$(FUZZ_SOURCES))
 	@tests/fuzz/run --build $(BUILD) --seconds $(FUZZ_SECONDS)
@@ -228,7 +228,7 @@ $(patsubst %.c,$(BUILD)/%,$(FUZZ_SOURCES)): $(BUILD)/%: $(BUILD)/obj/%.o $(LIBRA
 
 # --- installing ------------------------------------------------------------------------------------------------
 .PHONY: install uninstall
-install: all ## install below PREFIX (default /usr/local), honours DESTDIR
+install: all ## (install) install below PREFIX (default /usr/local), honours DESTDIR
 	@install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(PREFIX)/share/neoset' '$(DESTDIR)$(PREFIX)/share/man/man1'
 	@install -m 0755 $(PROGRAMS:%=$(BUILD)/%) '$(DESTDIR)$(PREFIX)/bin/'
 	@ln -sf neosetctl '$(DESTDIR)$(PREFIX)/bin/kubectl-neoset'
@@ -236,15 +236,21 @@ install: all ## install below PREFIX (default /usr/local), honours DESTDIR
 	@for program in $(PROGRAMS); do $(BUILD)/$$program --help-man > "$(BUILD)/$$program.1"; \
 	    install -m 0644 "$(BUILD)/$$program.1" '$(DESTDIR)$(PREFIX)/share/man/man1/'; done
 	@echo "installed below $(DESTDIR)$(PREFIX)"
-uninstall: ## remove what install put there
+uninstall: ## (install) remove what install put there
 	@rm -f $(PROGRAMS:%='$(DESTDIR)$(PREFIX)/bin/%') '$(DESTDIR)$(PREFIX)/bin/kubectl-neoset' \
 	    $(PROGRAMS:%='$(DESTDIR)$(PREFIX)/share/man/man1/%.1')
 	@rm -rf '$(DESTDIR)$(PREFIX)/share/neoset'
 
 .PHONY: clean
-clean: ## remove everything that was built
+clean: ## (develop) remove everything that was built
 	rm -rf build
 
+# A target's words begin with the group that it is shown in.
+HELP_GROUPS := start:first test:without_a_cluster real:real_servers measure:figures develop:to_work_on_it install:installing
 .PHONY: help
-help: ## list the targets
-	@grep -hE '^[a-z][a-zA-Z0-9_-]*:.*## ' $(MAKEFILE_LIST) | sort | awk -F':.*## ' '{printf "  %-14s %s\n", $$1, $$2}'
+help: ## (start) list the targets
+	@for group in $(HELP_GROUPS); do \
+	    echo "$${group#*:}:" | tr _ ' '; \
+	    sed -nE "s/^([a-z][a-zA-Z0-9_-]*):.*## \($${group%%:*}\) (.*)/\1\t\2/p" $(MAKEFILE_LIST) | \
+	        awk -F'\t' '{printf "  %-14s %s\n", $$1, $$2}'; \
+	done

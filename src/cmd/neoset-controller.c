@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * neoset-controller: the long-running program. Options, wiring, the log, exit codes. */
+#include "base/time_text.h"
 #include "cmd/controller_options.h"
+#include "cmd/open_files.h"
 #include "neoset/controller.h"
 #include "version.h"
 
@@ -11,6 +13,8 @@
 #include <unistd.h>
 
 enum { EXIT_USAGE = 64, IDENTITY_MAX = 256 };
+
+#define SLOW_OPEN_US (2 * US_PER_S)
 
 struct program {
     struct controller_settings settings;
@@ -157,6 +161,19 @@ static int open_client(struct program *program, struct error **err)
     return 0;
 }
 
+/* Every decision waits for one sync, and whoever watches should know why. */
+static void warn_of_slow_disk(const struct program *program, int64_t took_us)
+{
+    if (took_us < SLOW_OPEN_US)
+        return;
+    char took[TIME_TEXT_SIZE];
+    duration_format(took_us, took);
+    CLEANUP_FREE char *sentence = xasprintf("the journal took %s to open: its disk is slow to sync, and each "
+                                            "step waits for that; a local SSD is faster",
+                                            took);
+    say(program, LOG_WARNING, sentence);
+}
+
 static int open_journal(struct program *program, struct error **err)
 {
     const struct controller_settings *settings = &program->settings;
@@ -165,14 +182,21 @@ static int open_journal(struct program *program, struct error **err)
         if (result < 0)
             return result;
     }
-    return journal_open(program->env,
-                        &(struct journal_options){.path = settings->journal_path,
-                                                  .identity = program->identity,
-                                                  .version = NEOSET_VERSION,
-                                                  .retention_us = settings->retention_us,
-                                                  .retention_bytes = settings->retention_bytes,
-                                                  .unsafe_file_system = settings->unsafe_file_system},
-                        &program->journal, err);
+    /* Said before: on a disk that takes seconds to sync, this takes several of them. */
+    CLEANUP_FREE char *opening = xasprintf("opens the journal %s", settings->journal_path);
+    say(program, LOG_INFO, opening);
+    int64_t begun_us = env_boot_us(program->env);
+    int result = journal_open(program->env,
+                              &(struct journal_options){.path = settings->journal_path,
+                                                        .identity = program->identity,
+                                                        .version = NEOSET_VERSION,
+                                                        .retention_us = settings->retention_us,
+                                                        .retention_bytes = settings->retention_bytes,
+                                                        .unsafe_file_system = settings->unsafe_file_system},
+                              &program->journal, err);
+    if (result == 0)
+        warn_of_slow_disk(program, env_boot_us(program->env) - begun_us);
+    return result;
 }
 
 static int listen_on(struct program *program, struct error **err)
@@ -246,6 +270,11 @@ int main(int argc, char **argv)
     if (controller_settings_read(options, geteuid() == 0, &program.settings, &err) < 0) {
         fprintf(stderr, "%s: %s\n", controller_program.name, error_text(err));
         return EXIT_USAGE;
+    }
+    if (open_files_ensure(controller_program.name, &err) < 0) {
+        fprintf(stderr, "%s: %s\n", controller_program.name, error_text(err));
+        controller_settings_done(&program.settings);
+        return 1;
     }
     program.env = env_real_make();
     if (run(&program, &err) < 0) {

@@ -18,6 +18,7 @@
 #include "cmd/neosetctl_settle.h"
 #include "cmd/neosetctl_undo.h"
 #include "cmd/neosetctl_write.h"
+#include "cmd/open_files.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -487,5 +488,12 @@ int main(int argc, char **argv)
         table.name = "kubectl neoset";
     int exit_code = 0;
     CLEANUP_OPTIONS struct options *options = option_main(&table, argc, argv, &exit_code);
-    return options ? run(&table, options) : exit_code;
+    CLEANUP_ERROR struct error *err = NULL;
+    if (!options)
+        return exit_code;
+    if (open_files_ensure(table.name, &err) < 0) {
+        fprintf(stderr, "%s: %s\n", table.name, error_text(err));
+        return NEOSETCTL_EXIT_FAILED;
+    }
+    return run(&table, options);
 }

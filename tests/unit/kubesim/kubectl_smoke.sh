@@ -105,6 +105,8 @@ says 'created' apply -f deploy/crd.yaml
 says 'unchanged' apply -f deploy/crd.yaml
 says 'condition met' wait --for condition=established crd/neosets.apps.neo.io --timeout=10s
 says 'neosets +neo ' api-resources
+says 'service/mysql-headless created' apply -f deploy/example-service.yaml
+says 'neoset.apps.neo.io/mysql created \(server dry run\)' apply --dry-run=server -f deploy/example.yaml
 says 'created' apply -f "$scratch/set.yaml"
 says 'unchanged' apply -f "$scratch/set.yaml"
 says 'configured' apply -f "$scratch/changed.yaml"
