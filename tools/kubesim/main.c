@@ -5,6 +5,7 @@
 #include "kubesim/kubelet_client.h"
 #include "kubesim/kubelet_loop.h"
 
+#include "base/time_text.h"
 #include "base/yaml.h"
 
 #include <errno.h>
@@ -29,6 +30,7 @@ struct options {
     bool newer; /* 1.37 */
     bool volumes;
     bool gc_off;
+    int64_t gc_delay_us, gc_blind_us;
     bool statefulsets;
 };
 
@@ -58,6 +60,10 @@ static void print_help(FILE *out)
             "  --generation 1.36|1.37  whose answers (1.36)\n"
             "  --refuse-by-field       the same as --generation 1.37\n"
             "  --gc-off                no garbage collector\n"
+            "  --gc-delay SECONDS      it looks so long after a change (0)\n"
+            "  --gc-blind SECONDS      it overlooks dependents that are younger when their owner is "
+            "orphaned, and\n"
+            "                          takes them for abandoned later (0)\n"
             "  --statefulsets          run StatefulSets\n"
             "  --volumes               bind claims of dynamic classes, and grow volumes\n"
             "  --help\n\n%s\n%s\n%s",
@@ -88,6 +94,19 @@ static void write_audit(void *context, const char *line, size_t length)
     fflush(program->audit);
 }
 
+static int read_seconds(const char *option, const char *text, int64_t *ret_us)
+{
+    enum { SECONDS_MAX = 86400 };
+    char *end;
+    double seconds = strtod(text, &end);
+    if (end == text || *end || !(seconds >= 0 && seconds <= SECONDS_MAX)) {
+        fprintf(stderr, "kubesim: --%s: '%s' is no number of seconds up to a day\n", option, text);
+        return -1;
+    }
+    *ret_us = (int64_t)(seconds * US_PER_S);
+    return 0;
+}
+
 static int parse_options(int argc, char **argv, struct options *options)
 {
     enum {
@@ -101,6 +120,8 @@ static int parse_options(int argc, char **argv, struct options *options)
         GENERATION,
         BY_FIELD,
         GC_OFF,
+        GC_DELAY,
+        GC_BLIND,
         SETS,
         VOLUMES
     };
@@ -114,6 +135,8 @@ static int parse_options(int argc, char **argv, struct options *options)
                                           {"generation", required_argument, NULL, GENERATION},
                                           {"refuse-by-field", no_argument, NULL, BY_FIELD},
                                           {"gc-off", no_argument, NULL, GC_OFF},
+                                          {"gc-delay", required_argument, NULL, GC_DELAY},
+                                          {"gc-blind", required_argument, NULL, GC_BLIND},
                                           {"statefulsets", no_argument, NULL, SETS},
                                           {"volumes", no_argument, NULL, VOLUMES},
                                           {"help", no_argument, NULL, 'h'},
@@ -150,6 +173,14 @@ static int parse_options(int argc, char **argv, struct options *options)
             break;
         case BY_FIELD:
             options->newer = true;
+            break;
+        case GC_DELAY:
+            if (read_seconds("gc-delay", optarg, &options->gc_delay_us) < 0)
+                return -1;
+            break;
+        case GC_BLIND:
+            if (read_seconds("gc-blind", optarg, &options->gc_blind_us) < 0)
+                return -1;
             break;
         case GC_OFF:
             options->gc_off = true;
@@ -277,6 +308,8 @@ static int make_sim(struct program *program, struct error **err)
                                                 .volumes = program->options.volumes,
                                                 .newer = program->options.newer};
     program->sim = kubesim_make(&sim_options);
+    kubesim_set_gc(program->sim, !program->options.gc_off, program->options.gc_delay_us,
+                   program->options.gc_blind_us);
     int result = program->options.faults ? kubesim_fault_add(program->sim, program->options.faults, err) : 0;
     if (result == 0 && program->options.definition)
         result = load_definitions(program->sim, program->options.definition, err);
