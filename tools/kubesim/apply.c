@@ -183,13 +183,14 @@ static int settle_owners(struct call *call, const cJSON *live, cJSON *object)
 }
 
 /* An object whose owners were forgotten (or never known) has one by the first apply: all its fields are
- * "before-first-apply"'s. The caller's. */
-static cJSON *live_with_owners(struct call *call, struct object *old)
+ * "before-first-apply"'s. NULL when it has owners; the caller's. */
+static cJSON *with_first_owner(struct call *call, struct object *old)
 {
+    if (json_path(object_tree(old), "metadata", "managedFields", NULL))
+        return NULL;
     cJSON *live = json_copy(object_tree(old));
     cJSON *set = NULL;
-    if (json_path(live, "metadata", "managedFields", NULL) ||
-        field_set_of(call->kind->schema, live, false, &set, NULL) < 0)
+    if (field_set_of(call->kind->schema, live, false, &set, NULL) < 0)
         return live;
     managed_strip(call, call->kind, set);
     managed_put(call, call->kind, live, "before-first-apply", "Update", "", set);
@@ -199,7 +200,8 @@ static cJSON *live_with_owners(struct call *call, struct object *old)
 static int apply_to(struct call *call, struct object *old, const cJSON *config, cJSON *mine)
 {
     CLEANUP_JSON cJSON *set = mine;
-    CLEANUP_JSON cJSON *live = live_with_owners(call, old);
+    CLEANUP_JSON cJSON *owned = with_first_owner(call, old);
+    const cJSON *live = owned ? owned : object_tree(old);
     const char *subresource = call->subresource ? call->subresource : "";
     const cJSON *last = json_get(managed_find(live, call->field_manager, "Apply", subresource), "fieldsV1");
     CLEANUP_JSON cJSON *others = others_set(call, live);

@@ -10,6 +10,15 @@ static const struct actor counter = {.manager = "kube-controller-manager",
 
 static const char of_class[] = ".storageclass.storage.k8s.io/";
 
+/* Asked at every write, so not by name. */
+static const struct kind *kind_with(const struct kubesim *sim, const struct kind_hooks *hooks)
+{
+    size_t i = 0;
+    while (sim->kinds[i]->hooks != hooks)
+        i++;
+    return sim->kinds[i];
+}
+
 /* --- what one object uses of one resource --------------------------------------------------------------- */
 
 enum measure { MEASURE_NONE, MEASURE_COUNT, MEASURE_STORAGE };
@@ -129,7 +138,7 @@ static int refuse_forbidden(struct call *call, const struct kind *kind, const cJ
 
 int quotas_admit(struct call *call, const struct kind *kind, const cJSON *object, const cJSON *old)
 {
-    const struct kind *quotas = kind_find(call->sim, "", "resourcequotas");
+    const struct kind *quotas = kind_with(call->sim, &quota_hooks);
     if (quotas->object_count == 0 || !call->namespace || kind == quotas || call->subresource)
         return 0;
     CLEANUP_FREE char *prefix = xasprintf("%s/", call->namespace);
@@ -180,7 +189,7 @@ static char *beyond(const cJSON *item, const cJSON *claim)
 int limits_admit(struct call *call, const struct kind *kind, const cJSON *object, const cJSON *old)
 {
     (void)old;
-    const struct kind *ranges = kind_find(call->sim, "", "limitranges");
+    const struct kind *ranges = kind_with(call->sim, &limit_range_hooks);
     if (kind->hooks != &claim_hooks || ranges->object_count == 0 || call->subresource)
         return 0;
     CLEANUP_FREE char *prefix = xasprintf("%s/", call->namespace);
@@ -248,7 +257,7 @@ const struct kind_hooks limit_range_hooks = {.admit = admit_limits};
 
 void quotas_look_soon(struct kubesim *sim, const struct kind *kind)
 {
-    if (kind->hooks == &quota_hooks || kind_find(sim, "", "resourcequotas")->object_count > 0)
+    if (kind->hooks == &quota_hooks || kind_with(sim, &quota_hooks)->object_count > 0)
         sim->quotas_due_us = MIN(sim->quotas_due_us, sim_now_us(sim));
 }
 
@@ -277,7 +286,7 @@ void quotas_tick(struct kubesim *sim)
 {
     if (sim->quotas_due_us > sim_now_us(sim))
         return;
-    const struct kind *quotas = kind_find(sim, "", "resourcequotas");
+    const struct kind *quotas = kind_with(sim, &quota_hooks);
     CLEANUP_JSON cJSON *copies = json_new_array();
     for (size_t i = 0; i < quotas->object_count; i++)
         json_append_item(copies, json_copy(object_tree(quotas->objects[i])));
