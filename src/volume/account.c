@@ -83,9 +83,10 @@ static void add_plan(struct buf *text, const struct volume_decision *decision)
 {
     if (decision->outcome == VOLUME_GROW) {
         add_items(text, &decision->grown, ", ", false);
-        buf_add_text(text, "; ");
+        buf_add_text(text, decision->grown.count > 0 ? "; " : "");
         add_count(text, decision->claims.count, "grows", "grow");
-        buf_add_text(text, ", then the StatefulSet is re-created around its pods");
+        if (decision->recreate)
+            buf_add_text(text, ", then the StatefulSet is re-created around its pods");
     } else {
         buf_add_text(text, volume_outcome_reason(decision->outcome));
     }
@@ -121,17 +122,22 @@ static char *one_line(char *text)
     return text;
 }
 
-char *volume_decision_text(const struct volume_decision *decision)
+char *volume_decision_words(const struct volume_decision *decision)
 {
     struct buf text = BUF_INIT(SIZE_MAX);
-    CLEANUP_FREE char *ref =
-        kube_object_ref_text(KUBE_STATEFULSET, decision->namespace, decision->name ? decision->name : "");
-    buf_addf(&text, "%s: ", ref);
     if (decision->refused.count == 0)
         add_plan(&text, decision);
     else
         add_refusal(&text, decision);
     return one_line(buf_take(&text));
+}
+
+char *volume_decision_text(const struct volume_decision *decision)
+{
+    CLEANUP_FREE char *ref =
+        kube_object_ref_text(KUBE_STATEFULSET, decision->namespace, decision->name ? decision->name : "");
+    CLEANUP_FREE char *words = volume_decision_words(decision);
+    return one_line(xasprintf("%s: %s", ref, words));
 }
 
 /* --- JSON ----------------------------------------------------------------------------------------------- */

@@ -107,6 +107,13 @@ static void read_claim(const cJSON *object, struct candidate *ret)
     ret->class = cJSON_IsString(class) ? class->valuestring : NULL;
 }
 
+const char *volume_class_of(const cJSON *claim)
+{
+    struct candidate read;
+    read_claim(claim, &read);
+    return read.class;
+}
+
 /* --- names ---------------------------------------------------------------------------------------------- */
 
 /* The ordinal at the end of a name, behind its dash; NULL: there is none that a StatefulSet would write. */

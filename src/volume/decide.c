@@ -9,6 +9,7 @@ struct deciding {
     struct volume_decision *decision;
     struct volume_templates declared;
     struct volume_templates live;
+    bool are_all_raised; /* claims of every template, whatever the live one says */
 };
 
 /* Takes the items; false when there are none. */
@@ -37,6 +38,12 @@ static void add_identity(const struct volume_decision *decision, struct volume_i
     }
 }
 
+static void read_declared(struct deciding *deciding, struct volume_items *bad)
+{
+    add_identity(deciding->decision, bad);
+    volume_templates_read(deciding->input->desired, true, &deciding->declared, bad);
+}
+
 /* --- the rules, each true when it is the outcome -------------------------------------------------------- */
 
 /* There is nothing that is immutable yet. Sizes that cannot be used are the server's to refuse. */
@@ -49,8 +56,7 @@ static bool is_created(const struct deciding *deciding)
 static bool is_bad_input(struct deciding *deciding)
 {
     CLEANUP_VOLUME_ITEMS struct volume_items bad = {0};
-    add_identity(deciding->decision, &bad);
-    volume_templates_read(deciding->input->desired, true, &deciding->declared, &bad);
+    read_declared(deciding, &bad);
     volume_templates_read(deciding->input->live, false, &deciding->live, &bad);
     return refuse(deciding->decision, VOLUME_BAD_INPUT, &bad);
 }
@@ -107,11 +113,21 @@ static void survey(const struct deciding *deciding, struct claim_survey *ret)
     const struct volume_templates *declared = &deciding->declared;
     CLEANUP_FREE struct claim_target *targets = xcalloc(MAX(declared->count, (size_t)1), sizeof(*targets));
     for (size_t i = 0; i < declared->count; i++) {
-        bool grows = deciding->input->live &&
-                     quantity_compare(&declared->items[i].size, &deciding->live.items[i].size) > 0;
+        bool grows = deciding->are_all_raised ||
+                     (deciding->input->live &&
+                      quantity_compare(&declared->items[i].size, &deciding->live.items[i].size) > 0);
         targets[i] = (struct claim_target){&declared->items[i], grows};
     }
     volume_survey_claims(deciding->input, targets, declared->count, ret);
+}
+
+/* A claim stands in the way. */
+static bool are_claims_refused(struct volume_decision *decision, struct claim_survey *found)
+{
+    return refuse(decision, VOLUME_BAD_INPUT, &found->unreadable) ||
+           refuse(decision, VOLUME_CLAIM_AMBIGUOUS, &found->ambiguous) ||
+           refuse(decision, VOLUME_NOT_EXPANDABLE, &found->not_expandable) ||
+           refuse(decision, VOLUME_NOT_BOUND, &found->not_bound);
 }
 
 static void decide_claims(const struct deciding *deciding)
@@ -120,10 +136,7 @@ static void decide_claims(const struct deciding *deciding)
     CLEANUP_CLAIM_SURVEY struct claim_survey found = {0};
     survey(deciding, &found);
     add_resized(deciding, 1, &decision->grown);
-    if (refuse(decision, VOLUME_BAD_INPUT, &found.unreadable) ||
-        refuse(decision, VOLUME_CLAIM_AMBIGUOUS, &found.ambiguous) ||
-        refuse(decision, VOLUME_NOT_EXPANDABLE, &found.not_expandable) ||
-        refuse(decision, VOLUME_NOT_BOUND, &found.not_bound)) {
+    if (are_claims_refused(decision, &found)) {
         volume_items_done(&decision->grown);
         return;
     }
@@ -140,8 +153,7 @@ static void find_lagging(struct deciding *deciding)
 {
     CLEANUP_VOLUME_ITEMS struct volume_items bad = {0};
     CLEANUP_CLAIM_SURVEY struct claim_survey found = {0};
-    add_identity(deciding->decision, &bad);
-    volume_templates_read(deciding->input->desired, true, &deciding->declared, &bad);
+    read_declared(deciding, &bad);
     if (bad.count > 0)
         return;
     survey(deciding, &found);
@@ -149,12 +161,35 @@ static void find_lagging(struct deciding *deciding)
     found.lagging = (struct volume_items){0};
 }
 
-void volume_decide(const struct volume_input *input, struct volume_decision *ret)
+static struct deciding begin(const struct volume_input *input, struct volume_decision *ret)
 {
     PRE(input->desired);
     *ret = (struct volume_decision){.namespace = xstrdup_or_null(kube_object_namespace(input->desired)),
                                     .name = xstrdup_or_null(kube_object_name(input->desired))};
-    struct deciding deciding = {.input = input, .decision = ret};
+    return (struct deciding){.input = input, .decision = ret};
+}
+
+void volume_decide_claims(const struct volume_input *input, struct volume_decision *ret)
+{
+    struct deciding deciding = begin(input, ret);
+    deciding.are_all_raised = true;
+    CLEANUP_VOLUME_ITEMS struct volume_items bad = {0};
+    CLEANUP_CLAIM_SURVEY struct claim_survey found = {0};
+    read_declared(&deciding, &bad);
+    if (!refuse(ret, VOLUME_BAD_INPUT, &bad)) {
+        survey(&deciding, &found);
+        ret->claims = found.grow;
+        ret->terminating = found.terminating;
+        found.grow = found.terminating = (struct volume_items){0};
+        if (!are_claims_refused(ret, &found))
+            ret->outcome = ret->claims.count > 0 ? VOLUME_GROW : VOLUME_NOTHING;
+    }
+    volume_templates_done(&deciding.declared);
+}
+
+void volume_decide(const struct volume_input *input, struct volume_decision *ret)
+{
+    struct deciding deciding = begin(input, ret);
     if (is_created(&deciding))
         find_lagging(&deciding);
     else if (!is_bad_input(&deciding) && !are_other_templates(&deciding) &&

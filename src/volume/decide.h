@@ -60,7 +60,7 @@ struct volume_decision {
     char *namespace; /* NULL: the manifest names none (BAD_INPUT) */
     char *name;
     struct volume_items grown;   /* GROW: templates in the order of the manifest */
-    struct volume_items claims;  /* GROW: claims to grow, by name */
+    struct volume_items claims;  /* GROW, and see volume_decide_claims(): claims to grow, by name */
     struct volume_items refused; /* neither NOTHING nor GROW: everything in the way */
     struct volume_items lagging; /* NOTHING, GROW: claims below a size that is not being raised (by name): a
                                     finding for people, nobody writes them */
@@ -84,11 +84,21 @@ struct volume_input {
 
 /* Time and memory grow with the number of claims, not faster (but for sorting their names). */
 void volume_decide(const struct volume_input *input, struct volume_decision *ret);
+/* For a set whose templates may change, as a NeoSet's: what its claims have to do to be as large as its
+ * templates say. `live` does not count, nothing is re-created. Each claim stands for itself: `claims` are
+ * those that can grow, also when others cannot. The outcome is the first reason why one cannot, and `refused`
+ * names all claims that it holds for; GROW or NOTHING when there is none. */
+void volume_decide_claims(const struct volume_input *input, struct volume_decision *ret);
 void volume_decision_done(struct volume_decision *decision);
 #define CLEANUP_VOLUME_DECISION __attribute__((cleanup(volume_decision_done)))
 
 /* The claim's name is one that the set gives to a claim of one of its templates. */
 bool volume_is_claim_of(const cJSON *claim, const cJSON *set);
+
+/* The StorageClass of a claim that counts, borrowed: an old annotation outranks the field. NULL: it names
+ * none.
+ */
+const char *volume_class_of(const cJSON *claim);
 
 const char *volume_outcome_word(enum volume_outcome outcome);
 const char *volume_outcome_reason(enum volume_outcome outcome);
@@ -98,6 +108,8 @@ bool volume_outcome_is_refused(enum volume_outcome outcome);
 /* The one-line account, without a line break; the caller's. Of a plan: "StatefulSet/ns/db: data 1Gi -> 2Gi; 2
  * claims grow, then it is re-created"; of a refusal: the reason and every offending item with its sizes. */
 char *volume_decision_text(const struct volume_decision *decision);
+/* The same without the set's name. */
+char *volume_decision_words(const struct volume_decision *decision);
 /* The whole of it for `-o json`: {namespace, name, outcome, reason, recreate, recoverable, grown, claims,
  * refused, lagging, terminating}; the caller's. */
 cJSON *volume_decision_json(const struct volume_decision *decision);
