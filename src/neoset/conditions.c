@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Conditions in the form that kubectl wait and others read. Those of other parts (VolumesConverged) are left
- * alone. */
+ * Conditions in the form that kubectl wait and others read. Those of others are left alone. */
 #include "neoset/plan_model.h"
 
 #include "base/time_text.h"
@@ -104,6 +103,13 @@ static struct wanted_condition stalled(const struct plan *plan)
     return wanted;
 }
 
+static struct wanted_condition volumes(const struct plan *plan)
+{
+    bool converged = str_equal(plan->volumes, VOLUMES_CONVERGED);
+    return (struct wanted_condition){"VolumesConverged", converged ? "True" : "False", plan->volumes,
+                                     xstrdup(plan->volumes_text)};
+}
+
 /* A condition that is there only where it is, or was, true. message: taken over. */
 static void add_exception(struct plan *plan, cJSON *list, const cJSON *old_list, const char *type,
                           const char *reason, char *message)
@@ -153,6 +159,10 @@ cJSON *plan_conditions(struct plan *plan)
     struct wanted_condition wanted[] = {available(plan), progressing(plan), stalled(plan)};
     for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
         add_condition(plan, list, old, &wanted[i]);
+    if (plan->volumes) {
+        struct wanted_condition wanted_volumes = volumes(plan);
+        add_condition(plan, list, old, &wanted_volumes);
+    }
     add_exceptions(plan, list, old);
     add_others(list, old);
     return list;

@@ -48,6 +48,14 @@ struct claim_slot {
     struct claim_fact *fact;
     uint32_t mark;
 };
+/* The claims whose names a set of this name may have given, whether there is one or not. */
+struct claimant_slot {
+    UT_hash_handle hh;
+    char *key; /* "<namespace>/<set>" */
+    struct claim_slot **items;
+    size_t count;
+    size_t room;
+};
 struct revision_slot {
     UT_hash_handle hh;
     char *key;
@@ -78,6 +86,7 @@ struct store {
     struct selector_slot *selectors;
     struct set_group *groups;
     struct claim_slot *claims;
+    struct claimant_slot *claimants;
     struct revision_slot *revisions;
     struct owner_slot *owners;
     size_t set_count;
@@ -101,6 +110,9 @@ struct set_group *store_need_group(struct store *store, const char *namespace, c
 /* Frees a group that neither a set, nor a pod, nor a turn uses any more. */
 void store_drop_if_empty(struct store *store, struct set_group *group);
 const struct claim_fact *store_find_claim(const struct store *store, const char *namespace, const char *name);
+/* The claims that may be of a set of this name, ordinals that were scaled away too; NULL: none. */
+const struct claimant_slot *store_find_claims(const struct store *store, const char *namespace,
+                                              const char *set_name);
 /* The revisions that uid controls; NULL: none. */
 const struct owner_slot *store_find_revisions(const struct store *store, const char *uid);
 /* The revisions of a namespace that nobody controls; NULL: none. */

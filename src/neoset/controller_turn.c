@@ -68,6 +68,51 @@ static const struct revision_fact **revisions_of(const struct store *store, cons
     return revisions;
 }
 
+/* The claims of a set with claim templates, and the other sets that may have named one of them. */
+struct claims_view {
+    const struct claim_fact **claims;
+    size_t claim_count;
+    const struct neoset_fact **rivals;
+    size_t rival_count;
+};
+
+static void add_rival(struct claims_view *view, const struct neoset_fact *rival)
+{
+    for (size_t i = 0; i < view->rival_count; i++)
+        if (view->rivals[i] == rival)
+            return;
+    view->rivals = xreallocarray(view->rivals, view->rival_count + 1, sizeof(*view->rivals));
+    view->rivals[view->rival_count++] = rival;
+}
+
+static void add_rivals(const struct store *store, const struct set_group *group, const char *claim,
+                       struct claims_view *view)
+{
+    size_t position = 0;
+    char *name = NULL;
+    while ((name = neoset_claim_next_set(claim, &position)) != NULL) {
+        const struct set_group *other =
+            strcmp(name, group->name) == 0 ? NULL : store_find_group(store, group->namespace, name);
+        if (other && other->set)
+            add_rival(view, other->set);
+        free(name);
+    }
+}
+
+static struct claims_view claims_of(const struct store *store, const struct set_group *group)
+{
+    struct claims_view view = {0};
+    const struct claimant_slot *claimant =
+        group->set->claim_template_count > 0 ? store_find_claims(store, group->namespace, group->name) : NULL;
+    size_t count = claimant ? claimant->count : 0;
+    view.claims = xcalloc(count + 1, sizeof(*view.claims));
+    for (; view.claim_count < count; view.claim_count++) {
+        view.claims[view.claim_count] = claimant->items[view.claim_count]->fact;
+        add_rivals(store, group, view.claims[view.claim_count]->name, &view);
+    }
+    return view;
+}
+
 static void plan(struct controller *controller, struct set_group *group, struct neoset_decision *ret)
 {
     struct view view = {.controller = controller, .group = group};
@@ -107,6 +152,11 @@ static void plan(struct controller *controller, struct set_group *group, struct 
     snapshot.lost_count = LOST_REVISIONS;
     snapshot.orphans = orphan_facts;
     snapshot.orphan_count = orphans ? orphans->count : 0;
+    struct claims_view claims = claims_of(controller->store, group);
+    snapshot.claims = claims.claims;
+    snapshot.claim_count = claims.claim_count;
+    snapshot.rivals = claims.rivals;
+    snapshot.rival_count = claims.rival_count;
     snapshot.pods = pods;
     snapshot.prefetches = prefetches;
     snapshot.prefetch_count = group->prefetch_count;
@@ -116,6 +166,8 @@ static void plan(struct controller *controller, struct set_group *group, struct 
     free(pods);
     free(prefetches);
     free(revisions);
+    free(claims.claims);
+    free(claims.rivals);
     controller->turns++;
 }
 

@@ -6,6 +6,7 @@
 #include "neoset/defaults.h"
 #include "neoset/fact_read.h"
 #include "neoset/selector.h"
+#include "volume/decide.h"
 
 /* --- readers -------------------------------------------------------------------------------------------- */
 
@@ -47,6 +48,16 @@ uint64_t text_hash64(const char *text)
 
 /* --- claims --------------------------------------------------------------------------------------------- */
 
+static void read_volume(struct claim_fact *fact, const cJSON *object)
+{
+    fact->request = xstrdup_or_null(growth_request(object));
+    if (fact->request)
+        (void)quantity_parse(fact->request, strlen(fact->request), &fact->request_value, NULL);
+    fact->class = intern_get(fact->pool, volume_class_of(object));
+    fact->phase = intern_get(fact->pool, json_path_str(object, "status", "phase", NULL));
+    fact->growth = (uint8_t)growth_of(object, 0);
+}
+
 struct claim_fact *claim_fact_make(struct intern *pool, const cJSON *object)
 {
     const cJSON *metadata = json_get(object, "metadata");
@@ -64,7 +75,7 @@ struct claim_fact *claim_fact_make(struct intern *pool, const cJSON *object)
     const cJSON *owners = json_get(metadata, "ownerReferences");
     fact->set_owner_uid = intern_get(pool, json_str(fact_find_item(owners, "kind", "NeoSet"), "uid"));
     fact->pod_owner_uid = intern_get(pool, json_str(fact_find_item(owners, "kind", "Pod"), "uid"));
-    fact->request = xstrdup_or_null(json_path_str(object, "spec", "resources", "requests", "storage", NULL));
+    read_volume(fact, object);
     return fact;
 }
 
@@ -76,6 +87,8 @@ void claim_fact_free(struct claim_fact *fact)
     intern_put(fact->pool, fact->controller_uid);
     intern_put(fact->pool, fact->set_owner_uid);
     intern_put(fact->pool, fact->pod_owner_uid);
+    intern_put(fact->pool, fact->class);
+    intern_put(fact->pool, fact->phase);
     free(fact->name);
     free(fact->uid);
     free(fact->version);

@@ -13,6 +13,8 @@
 #include "kube/object.h"
 #include "neoset/intern.h"
 #include "neoset/state.h"
+#include "volume/grow.h"
+#include "volume/quantity.h"
 
 /* What the gateway stamps is what is read here. */
 #define NEOSET_GATE STEP_GATE_CONDITION
@@ -62,6 +64,8 @@ struct neoset_spec {
 struct claim_template {
     char *name;
     char *text; /* the whole template as compact JSON */
+    char *size; /* its storage request as it came, or NULL: it has none, or one that is no size */
+    struct quantity size_value;
 };
 
 /* A sorted list of ordinals without repetition. */
@@ -217,10 +221,14 @@ struct claim_fact {
     char *uid;
     char *version;
     bool deleting;
-    const char *controller_uid; /* owner with controller: true; pool; NULL */
-    const char *set_owner_uid;  /* uid of an owner of kind NeoSet; pool; NULL */
-    const char *pod_owner_uid;  /* uid of an owner of kind Pod; pool; NULL */
-    char *request;              /* resources.requests.storage as it came, or NULL */
+    const char *controller_uid;    /* owner with controller: true; pool; NULL */
+    const char *set_owner_uid;     /* uid of an owner of kind NeoSet; pool; NULL */
+    const char *pod_owner_uid;     /* uid of an owner of kind Pod; pool; NULL */
+    char *request;                 /* resources.requests.storage as it came, or NULL */
+    struct quantity request_value; /* 0 when there is none */
+    const char *class;             /* that counts for a growth; pool; NULL */
+    const char *phase;             /* pool; NULL */
+    uint8_t growth;                /* enum growth: how far its volume is */
 };
 struct claim_fact *claim_fact_make(struct intern *pool, const cJSON *object);
 void claim_fact_free(struct claim_fact *fact);

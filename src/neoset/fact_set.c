@@ -227,6 +227,15 @@ static void read_template(struct neoset_fact *fact, const cJSON *spec)
 /* It is the name of a volume of the pod: a DNS label. */
 enum { CLAIM_TEMPLATE_NAME_MAX = 63 };
 
+static struct claim_template read_claim_template(const char *name, const cJSON *json)
+{
+    struct claim_template template = {.name = xstrdup(name), .text = json_print(json)};
+    const cJSON *size = json_path(json, "spec", "resources", "requests", "storage", NULL);
+    if (quantity_read(size, &template.size_value, &template.size, NULL) < 0)
+        str_replace(&template.size, NULL);
+    return template;
+}
+
 static void read_claim_templates(struct neoset_fact *fact, const cJSON *spec)
 {
     const cJSON *templates = json_get(spec, "volumeClaimTemplates");
@@ -250,8 +259,7 @@ static void read_claim_templates(struct neoset_fact *fact, const cJSON *spec)
             if (str_equal(fact->claim_templates[i].name, name))
                 complain(fact, "two claim templates in spec.volumeClaimTemplates are named %s.", name);
         if (fact->claim_template_count < count)
-            fact->claim_templates[fact->claim_template_count++] =
-                (struct claim_template){.name = xstrdup(name), .text = json_print(template)};
+            fact->claim_templates[fact->claim_template_count++] = read_claim_template(name, template);
     }
 }
 
@@ -381,6 +389,7 @@ void neoset_fact_free(struct neoset_fact *fact)
     for (size_t i = 0; i < fact->claim_template_count; i++) {
         free(fact->claim_templates[i].name);
         free(fact->claim_templates[i].text);
+        free(fact->claim_templates[i].size);
     }
     free(fact->claim_templates);
     neoset_deciding_done(&fact->deciding);

@@ -278,6 +278,7 @@ void plan_model_done(struct plan *plan)
 {
     free(plan->slots);
     free(plan->message);
+    free(plan->volumes_text);
     neoset_deciding_done(&plan->now);
     neoset_deciding_done(&plan->next);
 }

@@ -12,6 +12,7 @@ static void plan_writes(struct plan *plan)
     plan_model_count(plan);
     plan_progress(plan);
     plan_retention(plan);
+    plan_volumes(plan);
     plan_create(plan);
     plan_scale(plan);
     plan_prefetch(plan);

@@ -55,6 +55,13 @@ struct neoset_snapshot {
     /* Every pod of the set's namespace whose name is <set>-prefetch-<hash>, whoever owns it. */
     const struct pod_fact *const *prefetches;
     size_t prefetch_count;
+    /* Every claim of the namespace whose name the set may have given, whoever owns it; in any order. Only of
+     * a set with claim templates. */
+    const struct claim_fact *const *claims;
+    size_t claim_count;
+    /* Other sets of the namespace that may have given one of these its name; in any order. */
+    const struct neoset_fact *const *rivals;
+    size_t rival_count;
     /* Every revision that the set's uid controls; in any order. */
     const struct revision_fact *const *revisions;
     size_t revision_count;

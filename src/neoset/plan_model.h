@@ -6,7 +6,7 @@
  * The parts, in the order of a turn:
  *   model.c    slots from facts: which pods are there, proven, ready, available, broken
  *   ownership.c  pods and revisions that are taken over or let go
- *   retention.c  who owns the claims
+ *   retention.c  who owns the claims; volumes.c: how large they are
  *   target.c   the revision of the template: found, made, numbered; history cut
  *   decide.c   stable, target, stage, done and left ordinals
  *   create.c   missing pods and their claims, failed pods
@@ -92,6 +92,8 @@ struct plan {
     bool pod_write_open;   /* a write to a pod of the set is unanswered or in doubt */
     bool advancing;        /* an `advance` step is among the steps */
     const struct slot *waited_for; /* for status.currentUpdatePod */
+    const char *volumes;           /* reason of VolumesConverged; static; NULL: the set has no claims */
+    char *volumes_text;            /* its message */
     const char *phase;             /* static */
     enum plan_weight weight;
     char *message;
@@ -120,6 +122,13 @@ void plan_ownership(struct plan *plan);
 void plan_retention(struct plan *plan);
 /* The owners of the pod's claims are as the retention policy wants them; else the steps are made. */
 bool plan_retain_claims(struct plan *plan, const struct slot *slot);
+
+/* --- volumes.c ------------------------------------------------------------------------------------------ */
+
+/* The reason of VolumesConverged when it is True. */
+#define VOLUMES_CONVERGED "AsLargeAsDeclared"
+/* Claims below their template's size are raised, one alone first. */
+void plan_volumes(struct plan *plan);
 
 /* --- target.c, decide.c --------------------------------------------------------------------------------- */
 

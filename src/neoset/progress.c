@@ -209,5 +209,7 @@ void plan_ends(struct plan *plan)
     }
     end_operation(plan, "cleanup", "completed", false, "nothing is left to clean up");
     end_operation(plan, "adopt", "completed", false, "every pod and revision that matches is the set's");
+    if (str_equal(plan->volumes, VOLUMES_CONVERGED))
+        end_operation(plan, "resize", "completed", false, "every claim is as large as its template says");
     end_operation(plan, "settings", "completed", false, "the claims belong to whom they should");
 }

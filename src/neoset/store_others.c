@@ -17,6 +17,68 @@ static void tell_claim_changed(struct store *store, const char *namespace, const
     }
 }
 
+const struct claimant_slot *store_find_claims(const struct store *store, const char *namespace,
+                                              const char *set_name)
+{
+    CLEANUP_FREE char *key = store_group_key(namespace, set_name);
+    struct claimant_slot *claimant = NULL;
+    HASH_FIND_STR(store->claimants, key, claimant);
+    return claimant;
+}
+
+static void link_claimant(struct store *store, const char *set_name, struct claim_slot *slot)
+{
+    CLEANUP_FREE char *key = store_group_key(slot->fact->namespace, set_name);
+    struct claimant_slot *claimant = NULL;
+    HASH_FIND_STR(store->claimants, key, claimant);
+    if (!claimant) {
+        claimant = xcalloc(1, sizeof(*claimant));
+        claimant->key = STEAL(key);
+        HASH_ADD_KEYPTR(hh, store->claimants, claimant->key, strlen(claimant->key), claimant);
+    }
+    if (claimant->count == claimant->room) {
+        claimant->room = MAX(2 * claimant->room, (size_t)1);
+        claimant->items = xreallocarray(claimant->items, claimant->room, sizeof(struct claim_slot *));
+    }
+    claimant->items[claimant->count++] = slot;
+}
+
+static void claimant_free(struct claimant_slot *claimant)
+{
+    free(claimant->items);
+    free(claimant->key);
+    free(claimant);
+}
+
+static void unlink_claimant(struct store *store, const char *set_name, const struct claim_slot *slot)
+{
+    CLEANUP_FREE char *key = store_group_key(slot->fact->namespace, set_name);
+    struct claimant_slot *claimant = NULL;
+    HASH_FIND_STR(store->claimants, key, claimant);
+    ENSURE(claimant != NULL);
+    for (size_t i = 0; i < claimant->count; i++)
+        if (claimant->items[i] == slot)
+            claimant->items[i] = claimant->items[--claimant->count];
+    if (claimant->count > 0)
+        return;
+    HASH_DEL(store->claimants, claimant);
+    claimant_free(claimant);
+}
+
+/* Each set that may have given the claim its name learns of it, or forgets it. */
+static void index_claim(struct store *store, struct claim_slot *slot, bool is_there)
+{
+    size_t position = 0;
+    char *set_name = NULL;
+    while ((set_name = neoset_claim_next_set(slot->fact->name, &position)) != NULL) {
+        if (is_there)
+            link_claimant(store, set_name, slot);
+        else
+            unlink_claimant(store, set_name, slot);
+        free(set_name);
+    }
+}
+
 struct claim_slot *store_find_claim_slot(const struct store *store, const char *namespace, const char *name)
 {
     CLEANUP_FREE char *key = store_group_key(namespace, name);
@@ -44,14 +106,17 @@ void store_take_claim(struct store *store, const cJSON *object, uint32_t mark)
         return;
     }
     if (slot) {
-        claim_fact_free(slot->fact);
+        claim_fact_free(slot->fact); /* the new one has the same name */
     } else {
         slot = xcalloc(1, sizeof(*slot));
         slot->key = store_group_key(fact->namespace, fact->name);
         slot->mark = mark;
         HASH_ADD_KEYPTR(hh, store->claims, slot->key, strlen(slot->key), slot);
     }
+    bool is_new = !slot->fact;
     slot->fact = fact;
+    if (is_new)
+        index_claim(store, slot, true);
     tell_claim_changed(store, fact->namespace, fact->name);
 }
 
@@ -64,6 +129,7 @@ static void claim_slot_free(struct claim_slot *slot)
 
 void store_remove_claim(struct store *store, struct claim_slot *slot)
 {
+    index_claim(store, slot, false);
     HASH_DEL(store->claims, slot); /* NOLINT(clang-analyzer-unix.Malloc): does not follow uthash */
     tell_claim_changed(store, slot->fact->namespace, slot->fact->name);
     claim_slot_free(slot);
@@ -71,6 +137,12 @@ void store_remove_claim(struct store *store, struct claim_slot *slot)
 
 void store_free_claims(struct store *store)
 {
+    struct claimant_slot *claimant = store->claimants, *next_claimant = NULL;
+    HASH_CLEAR(hh, store->claimants);
+    for (; claimant; claimant = next_claimant) {
+        next_claimant = claimant->hh.next;
+        claimant_free(claimant);
+    }
     struct claim_slot *slot = store->claims, *next = NULL;
     HASH_CLEAR(hh, store->claims);
     for (; slot; slot = next) {

@@ -103,6 +103,7 @@ void fake_free(struct fake *fake)
     json_delete(fake->prefetches);
     free(fake->waits);
     json_delete(fake->claims);
+    json_delete(fake->rival);
     json_delete(fake->revisions);
     json_delete(fake->status);
     neoset_memory_free(fake->memory);
@@ -527,8 +528,11 @@ static void do_step(struct fake *fake, struct step_request *step)
         return; /* 409: overtaken by an earlier write of this turn */
     if (is_move(step))
         check_moves(fake, step, object);
-    if (step->kind == STEP_UPDATE_IN_PLACE && fake->refuse_patches) {
-        tell(fake, step, JOURNAL_REJECTED, fake->refuse_patches);
+    int refused = step->kind == STEP_UPDATE_IN_PLACE ? fake->refuse_patches
+                  : step->kind == STEP_GROW_CLAIM    ? fake->refuse_growth
+                                                     : 0;
+    if (refused) {
+        tell(fake, step, JOURNAL_REJECTED, refused);
         return;
     }
     if (is_move(step))
@@ -545,6 +549,7 @@ static void do_step(struct fake *fake, struct step_request *step)
 struct facts {
     struct fake *fake;
     struct neoset_fact *set;
+    struct neoset_fact *rival; /* or NULL */
     struct pod_fact *pods[FAKE_PODS_MAX];
     size_t pod_count;
     struct pod_fact *prefetches[FAKE_PODS_MAX];
@@ -558,6 +563,7 @@ struct facts {
 static void make_facts(struct fake *fake, struct facts *facts)
 {
     *facts = (struct facts){.fake = fake, .set = neoset_fact_make(fake->pool, fake->set)};
+    facts->rival = fake->rival ? neoset_fact_make(fake->pool, fake->rival) : NULL;
     const cJSON *object = NULL;
     cJSON_ArrayForEach (object, fake->pods)
         facts->pods[facts->pod_count++] = pod_fact_make(fake->pool, object);
@@ -576,6 +582,7 @@ static void make_facts(struct fake *fake, struct facts *facts)
 static void free_facts(struct facts *facts)
 {
     neoset_fact_free(facts->set);
+    neoset_fact_free(facts->rival);
     for (size_t i = 0; i < facts->pod_count; i++)
         pod_fact_free(facts->pods[i]);
     for (size_t i = 0; i < facts->prefetch_count; i++)
@@ -620,6 +627,11 @@ static bool look_wait(void *context, const char *action, enum kube_resource reso
     if (str_equal(action, "prefetch")) {
         CLEANUP_FREE char *line = xasprintf("prefetch %s\n", name);
         ret->expired = str_equal(facts->fake->wait_expired, "prefetch");
+        return strstr(facts->fake->waits, line) != NULL;
+    }
+    if (str_equal(action, "grow")) {
+        CLEANUP_FREE char *line = xasprintf("grow %s\n", name);
+        ret->expired = str_equal(facts->fake->wait_expired, "grow");
         return strstr(facts->fake->waits, line) != NULL;
     }
     if (!str_equal(action, "ready"))
@@ -704,6 +716,10 @@ int fake_turn(struct fake *fake)
         .pod_count = facts.pod_count,
         .prefetches = (const struct pod_fact *const *)facts.prefetches,
         .prefetch_count = facts.prefetch_count,
+        .claims = (const struct claim_fact *const *)facts.claims,
+        .claim_count = facts.claim_count,
+        .rivals = (const struct neoset_fact *const *)&facts.rival,
+        .rival_count = facts.rival ? 1 : 0,
         .has_waits = strstr(fake->waits, "prefetch ") != NULL,
         .revisions = (const struct revision_fact *const *)facts.revisions,
         .revision_count = facts.revision_count,

@@ -25,6 +25,7 @@ struct fake {
     cJSON *prefetches; /* array: pods that fetch images */
     cJSON *claims;     /* array */
     cJSON *revisions;  /* array */
+    cJSON *rival;      /* another set of the namespace, which may have named one of the claims; NULL: none */
     int64_t serial;    /* resourceVersions, uids, container ids, step keys */
     struct intern *pool;
     struct neoset_memory *memory;
@@ -32,20 +33,22 @@ struct fake {
     int64_t wake_boot_us;
     cJSON *status; /* what the last turn wants */
     bool can_probe;
-    bool probe_refused;       /* dry-run creates are refused */
-    int refuse_patches;       /* HTTP status for in-place patches; 0: they are accepted */
-    int refuse_prefetches;    /* HTTP status for creates of pods that fetch images; 0: they are accepted */
-    const char *node;         /* that every pod is bound to; NULL: none, and nothing is fetched */
-    bool no_kubelet;          /* nothing syncs */
-    const char *wait_expired; /* the wait of this pod ran out; "prefetch": every wait of that action */
-    char *waits;              /* action and name of each that the last turn wants, one a line */
-    const char *open_pod;     /* a step of this pod is in doubt */
-    bool old_kubelet;         /* reports no observedGeneration */
-    char *events;             /* reasons, one a line */
-    char *operations;         /* "kind->to" of each step, one a line, repeated ones left out */
-    char *last;               /* the reason of the last step */
-    int target_changes;       /* so far */
-    char *patched; /* "uid/change of target/kind" of each patch and delete, one a line: never twice */
+    bool probe_refused;    /* dry-run creates are refused */
+    int refuse_patches;    /* HTTP status for in-place patches; 0: they are accepted */
+    int refuse_growth;     /* HTTP status for larger claims; 0: they are accepted */
+    int refuse_prefetches; /* HTTP status for creates of pods that fetch images; 0: they are accepted */
+    const char *node;      /* that every pod is bound to; NULL: none, and nothing is fetched */
+    bool no_kubelet;       /* nothing syncs */
+    const char
+        *wait_expired;    /* the wait of this pod ran out; "prefetch", "grow": every wait of that action */
+    char *waits;          /* action and name of each that the last turn wants, one a line */
+    const char *open_pod; /* a step of this pod is in doubt */
+    bool old_kubelet;     /* reports no observedGeneration */
+    char *events;         /* reasons, one a line */
+    char *operations;     /* "kind->to" of each step, one a line, repeated ones left out */
+    char *last;           /* the reason of the last step */
+    int target_changes;   /* so far */
+    char *patched;        /* "uid/change of target/kind" of each patch and delete, one a line: never twice */
 };
 
 /* A set of so many replicas with image, named "db" in "default"; nothing is there yet. */

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Stories on kubesim over HTTP, in real time: each story has a server of its own (so it may have faults of its own) with a
 # kubelet inside, and the real controller.
-SERVER_HAS="faults behaviours claims audit clock"
+SERVER_HAS="faults behaviours claims storage-by-hand audit clock"
 
 open_server() { :; }
 close_server() { :; }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Stories in virtual time: controller, kubesim and kubelet are one process (sim.c), the world of the simulation. Time passes
 # only in pause_for, so that a story of minutes takes a second.
-SERVER_HAS="faults behaviours claims audit"
+SERVER_HAS="faults behaviours claims storage-by-hand audit"
 
 open_server() { [ -x "$build/story-sim" ] || die "no $build/story-sim: make tests"; }
 close_server() { :; }

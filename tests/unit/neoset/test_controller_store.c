@@ -303,6 +303,31 @@ static void who_is_concerned_is_told(void **state)
     assert_changed(scene, "db/mysql ");
 }
 
+static size_t claims_of(const struct scene *scene, const char *set)
+{
+    const struct claimant_slot *claimant = store_find_claims(scene->store, "db", set);
+    return claimant ? claimant->count : 0;
+}
+
+/* By its name a claim may be of several sets; also of one that is not there yet. */
+static void claims_are_found_by_each_set_that_may_have_named_them(void **state)
+{
+    struct scene *scene = *state;
+    take(scene, KUBE_CLAIM, META("data-my-sql-0", "a", "1", "") "}", 1);
+    take(scene, KUBE_CLAIM, META("data-sql-7", "b", "2", "") "}", 1);
+    take(scene, KUBE_CLAIM, META("backup", "c", "3", "") "}", 1);
+    assert_int_equal(claims_of(scene, "my-sql"), 1);
+    assert_int_equal(claims_of(scene, "sql"), 2);
+    assert_int_equal(claims_of(scene, "data"), 0);
+    take(scene, KUBE_CLAIM, META("data-sql-7", "b", "4", "") "}", 1);
+    assert_int_equal(claims_of(scene, "sql"), 2);
+    drop(scene, KUBE_CLAIM, META("data-my-sql-0", "a", "5", "") "}");
+    assert_int_equal(claims_of(scene, "my-sql"), 0);
+    assert_int_equal(claims_of(scene, "sql"), 1);
+    store_sweep(scene->store, KUBE_CLAIM, 2, NULL);
+    assert_int_equal(claims_of(scene, "sql"), 0);
+}
+
 static void objects_without_a_name_are_left_out(void **state)
 {
     struct scene *scene = *state;
@@ -335,6 +360,7 @@ int main(void)
         scene_test(what_a_full_list_does_not_show_is_gone),
         scene_test(revisions_belong_to_the_uid_that_controls_them),
         scene_test(who_is_concerned_is_told),
+        scene_test(claims_are_found_by_each_set_that_may_have_named_them),
         scene_test(objects_without_a_name_are_left_out),
     };
     return cmocka_run_group_tests_name("the controller's facts", tests, NULL, NULL);

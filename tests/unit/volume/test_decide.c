@@ -129,6 +129,42 @@ static void a_plan_carries_the_guards(void **state)
     assert_true(quantity_compare(&claim->from_size, &claim->to_size) < 0);
 }
 
+/* Of a set whose templates may change: each claim for itself, whatever the live templates say. */
+static void claims_are_decided_one_by_one(void **state)
+{
+    (void)state;
+    CLEANUP_JSON cJSON *set = make_set("[" TEMPLATE("data", "2Gi") "," TEMPLATE("logs", "1Gi") "]");
+    CLEANUP_JSON cJSON *claims = parse("[" CLAIM("data-db-9", "1Gi") "," CLAIM("data-db-0", "1Gi") "," CLAIM(
+        "logs-db-0", "1Gi") ","
+                            "{\"metadata\":{\"name\":\"data-db-1\"},\"spec\":{\"storageClassName\":\"std\"},"
+                            "\"status\":{\"phase\":"
+                            "\"Pending\"}}]");
+    CLEANUP_VOLUME_DECISION struct volume_decision decision = {0};
+    volume_decide_claims(&(struct volume_input){.desired = set, .claims = claims}, &decision);
+    assert_int_equal(decision.outcome, VOLUME_NOT_BOUND);
+    assert_int_equal(decision.refused.count, 1);
+    assert_string_equal(decision.refused.items[0].name, "data-db-1");
+    assert_int_equal(decision.claims.count, 2);
+    assert_string_equal(decision.claims.items[0].name, "data-db-0");
+    assert_string_equal(decision.claims.items[1].name, "data-db-9");
+    assert_false(decision.recreate);
+    CLEANUP_JSON cJSON *bound = parse("[" CLAIM("data-db-0", "1Gi") "]");
+    CLEANUP_VOLUME_DECISION struct volume_decision plan = {0};
+    volume_decide_claims(&(struct volume_input){.desired = set, .claims = bound}, &plan);
+    assert_int_equal(plan.outcome, VOLUME_GROW);
+    CLEANUP_FREE char *words = volume_decision_words(&plan);
+    assert_string_equal(words, "1 claim grows");
+    CLEANUP_JSON cJSON *none = parse("[" CLAIM("data-db-0", "2Gi") "]");
+    CLEANUP_VOLUME_DECISION struct volume_decision rest = {0};
+    volume_decide_claims(&(struct volume_input){.desired = set, .claims = none}, &rest);
+    assert_int_equal(rest.outcome, VOLUME_NOTHING);
+    CLEANUP_JSON cJSON *bad_set = make_set("[" TEMPLATE("data", "2GB") "]");
+    CLEANUP_VOLUME_DECISION struct volume_decision bad = {0};
+    volume_decide_claims(&(struct volume_input){.desired = bad_set, .claims = bound}, &bad);
+    assert_int_equal(bad.outcome, VOLUME_BAD_INPUT);
+    assert_int_equal(bad.claims.count, 0);
+}
+
 /* Whoever may write an object must not end the process. */
 static void objects_of_strange_shapes(void **state)
 {
@@ -180,6 +216,7 @@ int main(void)
         cmocka_unit_test(a_line_break_in_a_name_makes_no_second_line),
         cmocka_unit_test(json_holds_all_of_it),
         cmocka_unit_test(a_plan_carries_the_guards),
+        cmocka_unit_test(claims_are_decided_one_by_one),
         cmocka_unit_test(objects_of_strange_shapes),
         cmocka_unit_test(each_outcome_has_words),
     };
