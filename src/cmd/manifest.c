@@ -88,8 +88,9 @@ static int keep(struct reading *reading, struct manifest *manifest)
         manifests->room = MAX(16, manifests->room * 2);
         manifests->items = xreallocarray(manifests->items, manifests->room, sizeof *manifests->items);
     }
-    manifests->items[manifests->count++] =
-        (struct manifest){.object = STEAL(manifest->object), .origin = STEAL(manifest->origin)};
+    struct manifest *added = &manifests->items[manifests->count++];
+    added->object = STEAL(manifest->object);
+    added->origin = STEAL(manifest->origin);
     return 0;
 }
 
@@ -130,8 +131,9 @@ static int add_text(struct reading *reading, const struct buf *text, const char 
     struct yaml_documents documents = {0};
     int r = yaml_parse(buf_text(text), text->length, name, &documents, reading->err);
     for (size_t i = 0; r == 0 && i < documents.count; i++) {
+        cJSON *object = STEAL(documents.items[i]);
         char *origin = xasprintf("%s, line %d", name, documents.lines[i]);
-        r = add(reading, (struct manifest){STEAL(documents.items[i]), origin}, 0);
+        r = add(reading, (struct manifest){object, origin}, 0);
     }
     yaml_documents_done(&documents);
     return r;

@@ -208,10 +208,13 @@ pod_waits_with() { # pod reason: of its first container; reasons are parted by |
 pod_ready() { pod_is "$1" '.status.conditions[]? | select(.type == "Ready") | .status' "${2:-True}"; }
 terminating() { get "$1" "$2" '.metadata.deletionTimestamp != null' | grep -qx true; }
 orphaned_all() { is 0 "$(list pod 'map(.metadata.ownerReferences // [] | length) | add')"; }
-status_ends() { # the command that waits for a rollout has nothing to wait for
-    in_network timeout 10 "$build/neosetctl" "${person[@]}" --kubeconfig "$person_kubeconfig" -n "$namespace" status "$1" -w >"$folder/status" 2>&1
-    is 0 "$?"
+neosetctl_ends_with() { # exit code, words: within ten seconds
+    local code=$1
+    shift
+    in_network timeout 10 "$build/neosetctl" "${person[@]}" --kubeconfig "$person_kubeconfig" -n "$namespace" "$@" >"$folder/status" 2>&1
+    is "$code" "$?"
 }
+status_ends() { neosetctl_ends_with 0 status "$1" -w; } # the command that waits for a rollout has nothing to wait for
 exists() { api GET "$(path_of "$1" "$2")" >/dev/null 2>&1; }
 gone() { ! exists "$1" "$2"; }
 claims_are() { is "$*" "$(list claim 'map(select(.metadata.deletionTimestamp == null) | .metadata.name) | sort | join(" ")')"; }
