@@ -86,7 +86,7 @@ static int keep(struct reading *reading, struct manifest *manifest)
                          manifest->origin, OBJECTS_MAX);
     if (manifests->count == manifests->room) {
         manifests->room = MAX(16, manifests->room * 2);
-        manifests->items = xreallocarray(manifests->items, manifests->room, sizeof *manifests->items);
+        manifests->items = xreallocarray(manifests->items, manifests->room, sizeof(*manifests->items));
     }
     struct manifest *added = &manifests->items[manifests->count++];
     added->object = STEAL(manifest->object);
