@@ -89,6 +89,20 @@ static void take_answer(struct run *run, struct converge_turn *turn)
     ctl_session_ask(&run->session, &turn->ask, answered, run);
 }
 
+/* Another set's growth that this user began and did not end. */
+static void note_other(void *context, const struct journal_open_operation *operation)
+{
+    const struct run *run = context;
+    const struct ctl_converge *wanted = run->wanted;
+    bool is_own =
+        str_equal(operation->name, wanted->name) && str_equal(operation->namespace, wanted->namespace);
+    if (str_equal(operation->action, CONVERGE_OPERATION) && !is_own)
+        say(run,
+            "note: growing the volumes of StatefulSet %s in namespace %s was begun and not ended: `neosetctl "
+            "continue -n %s` goes on",
+            operation->name, operation->namespace, operation->namespace);
+}
+
 /* The journal is made before the first write, and not for a refusal. */
 static int open_session(struct run *run, struct error **err)
 {
@@ -100,6 +114,7 @@ static int open_session(struct run *run, struct error **err)
     if (r < 0)
         return r;
     run->is_journaled = true;
+    journal_open_operations_each(run->session.journal, note_other, run);
     return 0;
 }
 

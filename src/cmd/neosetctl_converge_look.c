@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/neosetctl_converge_parts.h"
 
+#include "cmd/neosetctl_owners.h"
+#include "volume/keep.h"
+
 /* *ret NULL: there is none. */
 static int get_set(const struct ctl_converge *wanted, cJSON **ret, struct error **err)
 {
@@ -41,8 +44,8 @@ static int list_classes(const struct ctl_converge *wanted, struct converge_sight
 
 static void forget(struct converge_sight *sight)
 {
-    cJSON **const trees[] = {&sight->set,    &sight->revisions, &sight->pods,
-                             &sight->claims, &sight->sets,      &sight->gone_owners};
+    cJSON **const trees[] = {&sight->set, &sight->revisions, &sight->pods, &sight->claims,
+                             &sight->gone_owners};
     for (size_t i = 0; i < ARRAY_SIZE(trees); i++)
         json_delete(STEAL(*trees[i]));
     sight->look = (struct converge_look){0};
@@ -51,6 +54,7 @@ static void forget(struct converge_sight *sight)
 void converge_sight_done(struct converge_sight *sight)
 {
     forget(sight);
+    json_delete(STEAL(sight->sets));
     json_delete(STEAL(sight->classes));
 }
 
@@ -65,12 +69,15 @@ int converge_sight_read(const struct ctl_converge *wanted, struct converge_sight
     bool is_leaving = kube_object_is_deleting(sight->set) && kube_object_has_finalizer(sight->set, "orphan");
     if (r == 0 && !is_leaving)
         r = list(wanted, KUBE_POD, &sight->pods, err);
-    if (r == 0 && !is_leaving)
+    if (r == 0 && !is_leaving && sight->set)
         r = list(wanted, KUBE_CLAIM, &sight->claims, err);
-    if (r == 0 && !is_leaving)
+    if (r == 0 && sight->set && !sight->sets)
         r = list(wanted, KUBE_STATEFULSET, &sight->sets, err);
-    if (r == 0 && !is_leaving)
+    if (r == 0 && sight->set)
         r = list_classes(wanted, sight, err);
+    if (r == 0 && !sight->set)
+        sight->gone_owners = ctl_find_gone_owners(
+            wanted->server, keep_manifest(converge_find_kept(sight->revisions, wanted->name, NULL)));
     sight->look = (struct converge_look){.set = sight->set,
                                          .revisions = sight->revisions,
                                          .pods = sight->pods,

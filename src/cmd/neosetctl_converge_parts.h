@@ -11,8 +11,8 @@
 /* What is in the cluster now, and what does not change while a run lasts. */
 struct converge_sight {
     struct converge_look look;
-    cJSON *set, *revisions, *pods, *claims, *sets, *gone_owners;
-    cJSON *classes; /* of the whole run; NULL: they may not be read */
+    cJSON *set, *revisions, *pods, *claims, *gone_owners;
+    cJSON *sets, *classes; /* of the whole run; classes NULL: they may not be read */
     bool classes_are_read;
 };
 int converge_sight_read(const struct ctl_converge *wanted, struct converge_sight *sight, struct error **err);

@@ -263,6 +263,12 @@ static void take_applied(struct converge *converge)
     case CONVERGE_CATCH_UP:
         converge->grown++;
         break;
+    case CONVERGE_DROP:
+        if (converge->is_complete) {
+            choose_done(converge);
+            return;
+        }
+        break;
     default:
         break;
     }

@@ -285,6 +285,14 @@ static void tell_pods(struct converge *converge)
     converge_note(converge, "%s", same);
 }
 
+/* What was begun is; is it what this run wants, too? File systems are waited for by looking. */
+static bool is_all_that_is_wanted(struct converge *converge)
+{
+    if (converge->options.waits_for_file_system || (!converge->has_manifest && converge->wanted_sizes))
+        return false;
+    return !converge->has_manifest || converge_decide(converge, converge->desired)->outcome == VOLUME_NOTHING;
+}
+
 /* The set has the declared sizes: whoever made it, it is completed and seen to. */
 static void choose_completing(struct converge *converge)
 {
@@ -317,6 +325,7 @@ static void choose_completing(struct converge *converge)
         return;
     }
     tell_pods(converge);
+    converge->is_complete = is_all_that_is_wanted(converge);
     converge->object = kept;
     converge_go(converge, CONVERGE_DROP);
 }

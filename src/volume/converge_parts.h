@@ -57,6 +57,7 @@ struct converge {
     int conflicts, restarts;
     bool went;                                    /* it was deleted in this run */
     bool was_made;                                /* and made again */
+    bool is_complete;                             /* nothing is left but to drop what is kept */
     const char *owner_uid;                        /* RELEASE; of the look */
     char *made_of, *sizes;                        /* "data=1Gi (uid ...)" and "data=2Gi", for the journal */
     int64_t file_system_boot_us, unready_boot_us; /* since when it is waited for; 0: not */

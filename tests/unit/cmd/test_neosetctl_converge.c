@@ -6,6 +6,8 @@
 #include "set_stage.h"
 
 #define CLAIMS "/api/v1/namespaces/default/persistentvolumeclaims"
+/* More than the storage of class std can give. */
+#define TOO_LARGE "999Gi"
 #define CLASSES "/apis/storage.k8s.io/v1/storageclasses"
 
 /* --- the stage ------------------------------------------------------------------------------------------ */
@@ -45,39 +47,6 @@ static void write_manifest(const struct stage *stage, int templates, const char 
     fclose(file);
 }
 
-/* As storage does it: claims are bound, and become as large as they ask for. */
-static void be_storage(const struct stage *stage)
-{
-    for (;;) {
-        CLEANUP_JSON cJSON *list = stage_get(stage, CLAIMS);
-        const cJSON *claim = NULL;
-        cJSON_ArrayForEach (claim, json_get(list, "items")) {
-            const char *size = json_path_str(claim, "spec", "resources", "requests", "storage", NULL);
-            if (str_equal(size, json_path_str(claim, "status", "capacity", "storage", NULL)))
-                continue;
-            CLEANUP_FREE char *path =
-                xasprintf(CLAIMS "/%s/status", json_path_str(claim, "metadata", "name", NULL));
-            CLEANUP_FREE char *body =
-                xasprintf("{\"status\":{\"phase\":\"Bound\",\"capacity\":{\"storage\":\"%s\"}}}", size);
-            CLEANUP_FREE char *answer = NULL;
-            (void)stage_ask(stage, "PATCH", path, MERGE_TYPE, body, &answer);
-        }
-        let_pass(20);
-    }
-}
-
-static pid_t storage;
-
-static void start_storage(const struct stage *stage)
-{
-    storage = fork();
-    if (storage == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        be_storage(stage);
-        _exit(0);
-    }
-}
-
 static bool claims_are_bound(const struct stage *stage)
 {
     CLEANUP_JSON cJSON *list = stage_get(stage, CLAIMS);
@@ -109,14 +78,15 @@ static int setup_with(void **state, int templates, const char *const *options)
     stage_setup(state);
     struct stage *stage = *state;
     CLEANUP_FREE char *audit_log = audit_log_of(stage);
-    const char *words[16] = {"--statefulsets", "--kubelet", "ok", "--audit-log", audit_log};
+    const char *words[16] = {"--statefulsets", "--volumes", "--kubelet", "ok", "--audit-log", audit_log};
     for (size_t i = 0; options && options[i]; i++)
-        words[i + 5] = options[i];
+        words[i + 6] = options[i];
     stage_serve(stage, words);
-    stage_write(stage, "POST", CLASSES,
-                "{'metadata':{'name':'std'},'provisioner':'x','allowVolumeExpansion':true}");
+    stage_write(
+        stage, "POST", CLASSES,
+        "{'metadata':{'name':'std','annotations':{'kubesim.neo.io/resizer':'max=500Gi'}},'provisioner':'x',"
+        "'allowVolumeExpansion':true}");
     stage_write(stage, "POST", CLASSES, "{'metadata':{'name':'fixed'},'provisioner':'x'}");
-    start_storage(stage);
     write_manifest(stage, templates, "1Gi", ",\"replicas\":3");
     kubectl_apply(stage, "me");
     wait_until(stage, "three ready pods", set_is_ready);
@@ -136,6 +106,12 @@ static int setup_by_field(void **state)
     return setup_with(state, 1, options);
 }
 
+static int setup_with_definition(void **state)
+{
+    static const char *const options[] = {"--crd", "deploy/crd.yaml", NULL};
+    return setup_with(state, 1, options);
+}
+
 static int setup_three(void **state)
 {
     return setup_with(state, 3, NULL);
@@ -143,7 +119,6 @@ static int setup_three(void **state)
 
 static int teardown(void **state)
 {
-    stage_end(&storage);
     return stage_teardown(state);
 }
 
@@ -207,6 +182,18 @@ static void assert_converged(struct stage *stage, const char *pods_before, const
     assert_int_equal(count_kept(stage), 0);
 }
 
+/* Of neosetctl's. */
+static int count_requests(const struct stage *stage)
+{
+    CLEANUP_FREE char *line = xasprintf("grep -c '\"userAgent\":\"neoset/' %s/audit.log", stage->folder);
+    FILE *pipe = popen(line, "r");
+    assert_non_null(pipe);
+    int count = -1;
+    assert_int_equal(fscanf(pipe, "%d", &count), 1);
+    pclose(pipe);
+    return count;
+}
+
 /* --- the whole ------------------------------------------------------------------------------------------ */
 
 static void volumes_grow_and_the_next_apply_changes_nothing(void **state)
@@ -221,7 +208,11 @@ static void volumes_grow_and_the_next_apply_changes_nothing(void **state)
     assert_int_not_equal(stat(stage->journal, &status), 0);
     CLEANUP_FREE char *planned = set_text(stage);
     assert_string_equal(planned, before);
+    int before_it = count_requests(stage);
     expect_resize(stage, "converge", IN_TIME, 0, "the same 3 pods, none restarted", NULL);
+    int requests = count_requests(stage) - before_it;
+    print_message("    %d requests for 3 claims, waiting included\n", requests);
+    assert_in_range(requests, 20, 2 * 3 + 40 + 30);
     assert_converged(stage, pods, "2Gi");
     CLEANUP_FREE char *after = set_text(stage);
     kubectl_apply(stage, "me");
@@ -312,6 +303,144 @@ static void it_waits_for_quiet_pods_says_so_and_is_gone_on_with(void **state)
     wait_for_old_pods();
     expect_resize(stage, "converge", IN_TIME, 0, "the same 3 pods, none restarted", NULL);
     assert_converged(stage, pods, "2Gi");
+}
+
+static void on_ctrl_c_it_says_how_to_go_on(void **state)
+{
+    struct stage *stage = *state;
+    CLEANUP_FREE char *pods = pods_text(stage, false);
+    CLEANUP_FREE char *line = command(stage, "converge", IN_TIME);
+    CLEANUP_FREE char *path = program_path("neosetctl");
+    CLEANUP_FREE char *script =
+        xasprintf("exec >%s/out 2>&1; %s '%s' %s --kubeconfig %s & for i in $(seq 100); do grep "
+                  "-q waiting: %s/out && break; sleep 0.05; done; kill -INT $!; wait $!; "
+                  "test $? -eq 1",
+                  stage->folder, stage->state_variable, path, line, stage->kubeconfig, stage->folder);
+    assert_int_equal(system(script), 0);
+    CLEANUP_FREE char *grep =
+        xasprintf("grep -q 'interrupted: .*neosetctl continue -n default' %s/out", stage->folder);
+    assert_int_equal(system(grep), 0);
+    wait_for_old_pods();
+    expect_run(stage, "continue --dry-run", 0, "its volumes are half grown to data=2Gi", NULL);
+    expect_run(stage, "continue" IN_TIME, 0, "the same 3 pods, none restarted", NULL);
+    assert_converged(stage, pods, "2Gi");
+    expect_run(stage, "continue", 0, "", "nothing is half done");
+}
+
+/* Who began it never comes back: the controller makes the set again, from what is kept in the cluster. */
+static bool set_is_there(const struct stage *stage)
+{
+    CLEANUP_JSON cJSON *set = stage_get(stage, SETS "/db");
+    return set && count_kept(stage) == 0;
+}
+
+static void an_abandoned_set_is_made_again_by_the_controller(void **state)
+{
+    struct stage *stage = *state;
+    CLEANUP_FREE char *program = crash_program();
+    if (!program)
+        skip();
+    wait_for_old_pods();
+    CLEANUP_FREE char *pods = pods_text(stage, false);
+    CLEANUP_FREE char *words = command(stage, "converge", IN_TIME);
+    stage->run.environment[3] = "NEOSET_CRASH=done:orphan-delete";
+    stage_run(stage, program, words);
+    stage->run.environment[3] = NULL;
+    assert_int_equal(stage->run.exit_code, -1);
+    CLEANUP_FREE char *journal = xasprintf("%s/controller.db", stage->folder);
+    CLEANUP_FREE char *log = xasprintf("%s/controller.log", stage->folder);
+    int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    stage->controller = stage_spawn(
+        (const char *const[]){"neoset-controller", "--kubeconfig", stage->kubeconfig, "--journal", journal,
+                              "--no-lease", "--listen", "none", "--resize-abandoned", "2s", NULL},
+        fd, fd);
+    close(fd);
+    wait_until(stage, "made again", set_is_there);
+    assert_converged(stage, pods, "2Gi");
+    /* Who comes back late finds it done. */
+    expect_resize(stage, "converge", IN_TIME, 0, "nothing to converge", NULL);
+    assert_history(stage);
+}
+
+static void a_growth_that_failed_is_led_back(void **state)
+{
+    struct stage *stage = *state;
+    wait_for_old_pods();
+    CLEANUP_FREE char *pods = pods_text(stage, false);
+    CLEANUP_FREE char *set = set_text(stage);
+    write_manifest(stage, 1, TOO_LARGE, ",\"replicas\":3");
+    expect_resize(stage, "converge", IN_TIME, 1, NULL, "neosetctl resize recover -n default -f FILE");
+    /* The first claim alone: the others, and the set, are as they were. */
+    CLEANUP_FREE char *claims = claims_text(stage);
+    assert_string_equal(claims, "data-db-0 " TOO_LARGE "\ndata-db-1 1Gi\ndata-db-2 1Gi\n");
+    CLEANUP_FREE char *after = set_text(stage);
+    assert_string_equal(after, set);
+    write_manifest(stage, 1, "1Gi", ",\"replicas\":3");
+    expect_resize(stage, "recover", IN_TIME, 2, "", "declare more than any of them has");
+    write_manifest(stage, 1, "3Gi", ",\"replicas\":3");
+    expect_resize(stage, "recover", " --wait-for-filesystem" IN_TIME, 0, "the same 3 pods, none restarted",
+                  NULL);
+    assert_converged(stage, pods, "3Gi");
+    assert_history(stage);
+}
+
+static bool canary_is_out(const struct stage *stage)
+{
+    CLEANUP_JSON cJSON *set = stage_get(stage, SETS "/db");
+    const cJSON *status = json_get(set, "status");
+    return json_int64_or(status, "updatedReplicas", 0) == 1 &&
+           json_int64_or(status, "readyReplicas", 0) == REPLICAS &&
+           json_int64_or(status, "observedGeneration", -1) ==
+               json_int64_or(json_get(set, "metadata"), "generation", -2);
+}
+
+static char *image_of(const struct stage *stage, const char *pod)
+{
+    CLEANUP_FREE char *path = xasprintf(PODS "/%s", pod);
+    CLEANUP_JSON cJSON *object = stage_get(stage, path);
+    const cJSON *containers = json_path(object, "spec", "containers", NULL);
+    return xstrdup(containers ? json_str(containers->child, "image") : "none");
+}
+
+static bool first_pod_is_back(const struct stage *stage)
+{
+    CLEANUP_FREE char *image = image_of(stage, "db-0");
+    return strcmp(image, "none") != 0 && set_is_ready(stage);
+}
+
+/* A partition holds the others on the version before; a pod of theirs that is lost afterwards comes back on
+ * it. */
+static void a_canary_stays_one(void **state)
+{
+    struct stage *stage = *state;
+    static const char canary[] =
+        ",\"replicas\":3,\"updateStrategy\":{\"type\":\"RollingUpdate\",\"rollingUpdate\":{\"partition\":2}}";
+    write_manifest(stage, 1, "1Gi", canary);
+    replace_in_manifest(stage, "mysql:8.0", "mysql:8.1");
+    kubectl_apply(stage, "me");
+    wait_until(stage, "a canary", canary_is_out);
+    CLEANUP_JSON cJSON *before = stage_get(stage, SETS "/db");
+    CLEANUP_FREE char *pods = pods_text(stage, false);
+    write_manifest(stage, 1, "2Gi", canary);
+    replace_in_manifest(stage, "mysql:8.0", "mysql:8.1");
+    expect_resize(stage, "converge", IN_TIME, 0, "its newest template and its partition are back", NULL);
+    assert_converged(stage, pods, "2Gi");
+    CLEANUP_JSON cJSON *set = stage_get(stage, SETS "/db");
+    static const char *const revisions[] = {"currentRevision", "updateRevision"};
+    for (size_t i = 0; i < ARRAY_SIZE(revisions); i++)
+        assert_string_equal(json_path_str(set, "status", revisions[i], NULL),
+                            json_path_str(before, "status", revisions[i], NULL));
+    stage_write(stage, "DELETE", PODS "/db-0", "{}");
+    let_pass(500);
+    wait_until(stage, "db-0 is back", first_pod_is_back);
+    CLEANUP_FREE char *image = image_of(stage, "db-0");
+    assert_string_equal(image, "mysql:8.0");
+    CLEANUP_FREE char *after = set_text(stage);
+    kubectl_apply(stage, "me");
+    CLEANUP_JSON cJSON *again = stage_get(stage, SETS "/db");
+    assert_int_equal(json_int64_or(json_get(again, "metadata"), "generation", -1),
+                     json_int64_or(json_get(set, "metadata"), "generation", -2));
+    assert_history(stage);
 }
 
 /* --- killed at each edge -------------------------------------------------------------------------------- */
@@ -422,6 +551,10 @@ int main(void)
         SCENE(what_cannot_be_is_refused_and_nothing_is_written, setup),
         SCENE(what_cannot_be_is_refused_and_nothing_is_written, setup_by_field),
         SCENE(it_waits_for_quiet_pods_says_so_and_is_gone_on_with, setup),
+        SCENE(on_ctrl_c_it_says_how_to_go_on, setup),
+        SCENE(an_abandoned_set_is_made_again_by_the_controller, setup_with_definition),
+        SCENE(a_growth_that_failed_is_led_back, setup),
+        SCENE(a_canary_stays_one, setup),
         SCENE(killed_at_any_edge_it_is_gone_on_with, setup),
         SCENE(killed_at_any_edge_with_three_templates_it_is_gone_on_with, setup_three),
     };
