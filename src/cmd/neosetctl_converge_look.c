@@ -27,19 +27,32 @@ static int list(const struct ctl_converge *wanted, enum kube_resource resource, 
 }
 
 /* Who may not read them, or has none, goes on without: the server's own admission is asked. */
-static int list_classes(const struct ctl_converge *wanted, struct converge_sight *sight, struct error **err)
+static int list_if_readable(const struct ctl_converge *wanted, enum kube_resource resource, cJSON **ret,
+                            struct error **err)
 {
     CLEANUP_ERROR struct error *own = NULL;
-    if (sight->classes_are_read)
+    const struct kube_resource_info *info = kube_resource_info(resource);
+    int r = ctl_list(wanted->server, resource, info->namespaced ? wanted->namespace : NULL, NULL,
+                     info->plural, ret, &own);
+    if (r == -ERROR_FORBIDDEN || r == -ERROR_UNSUPPORTED || r == -ERROR_NOT_FOUND)
         return 0;
-    int r = ctl_list(wanted->server, KUBE_CLASS, NULL, NULL, "StorageClasses", &sight->classes, &own);
-    if (r < 0 && r != -ERROR_FORBIDDEN && r != -ERROR_UNSUPPORTED && r != -ERROR_NOT_FOUND) {
-        if (err)
-            *err = STEAL(own);
-        return r;
-    }
-    sight->classes_are_read = true;
-    return 0;
+    if (r < 0 && err)
+        *err = STEAL(own);
+    return r;
+}
+
+/* What hardly changes while a run lasts; what of it counts, the server checks at each write. */
+static int survey(const struct ctl_converge *wanted, struct converge_sight *sight, struct error **err)
+{
+    if (sight->is_surveyed)
+        return 0;
+    int r = list(wanted, KUBE_STATEFULSET, &sight->sets, err);
+    if (r == 0)
+        r = list_if_readable(wanted, KUBE_CLASS, &sight->classes, err);
+    if (r == 0)
+        r = list_if_readable(wanted, KUBE_QUOTA, &sight->quotas, err);
+    sight->is_surveyed = r == 0;
+    return r;
 }
 
 static void forget(struct converge_sight *sight)
@@ -56,6 +69,7 @@ void converge_sight_done(struct converge_sight *sight)
     forget(sight);
     json_delete(STEAL(sight->sets));
     json_delete(STEAL(sight->classes));
+    json_delete(STEAL(sight->quotas));
 }
 
 int converge_sight_read(const struct ctl_converge *wanted, struct converge_sight *sight, struct error **err)
@@ -71,10 +85,8 @@ int converge_sight_read(const struct ctl_converge *wanted, struct converge_sight
         r = list(wanted, KUBE_POD, &sight->pods, err);
     if (r == 0 && !is_leaving && sight->set)
         r = list(wanted, KUBE_CLAIM, &sight->claims, err);
-    if (r == 0 && sight->set && !sight->sets)
-        r = list(wanted, KUBE_STATEFULSET, &sight->sets, err);
-    if (r == 0 && sight->set)
-        r = list_classes(wanted, sight, err);
+    if (r == 0 && sight->set && !is_leaving)
+        r = survey(wanted, sight, err);
     if (r == 0 && !sight->set)
         sight->gone_owners = ctl_find_gone_owners(
             wanted->server, keep_manifest(converge_find_kept(sight->revisions, wanted->name, NULL)));
@@ -84,6 +96,7 @@ int converge_sight_read(const struct ctl_converge *wanted, struct converge_sight
                                          .claims = sight->claims,
                                          .sets = sight->sets,
                                          .classes = sight->classes,
+                                         .quotas = sight->quotas,
                                          .gone_owners = sight->gone_owners,
                                          .wall_us = env_wall_us(env),
                                          .boot_us = env_boot_us(env)};

@@ -12,8 +12,9 @@
 struct converge_sight {
     struct converge_look look;
     cJSON *set, *revisions, *pods, *claims, *gone_owners;
-    cJSON *sets, *classes; /* of the whole run; classes NULL: they may not be read */
-    bool classes_are_read;
+    /* Of the whole run. NULL: they may not be read. */
+    cJSON *sets, *classes, *quotas;
+    bool is_surveyed;
 };
 int converge_sight_read(const struct ctl_converge *wanted, struct converge_sight *sight, struct error **err);
 void converge_sight_done(struct converge_sight *sight);

@@ -15,6 +15,7 @@
     X(REVISION, "ControllerRevision", "apps", "v1", "controllerrevisions", true)                             \
     X(STATEFULSET, "StatefulSet", "apps", "v1", "statefulsets", true)                                        \
     X(CLASS, "StorageClass", "storage.k8s.io", "v1", "storageclasses", false)                                \
+    X(QUOTA, "ResourceQuota", "", "v1", "resourcequotas", true)                                              \
     X(LEASE, "Lease", "coordination.k8s.io", "v1", "leases", true)                                           \
     X(DEFINITION, "CustomResourceDefinition", "apiextensions.k8s.io", "v1", "customresourcedefinitions",     \
       false)                                                                                                 \

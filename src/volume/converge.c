@@ -247,6 +247,7 @@ static void take_rejected(struct converge *converge, const struct converge_outco
 static void take_applied(struct converge *converge)
 {
     converge->has_written = true;
+    converge->later = 0;
     switch (converge->stage) {
     case CONVERGE_GROW:
         claim_grown(converge);

@@ -76,6 +76,7 @@ struct converge_look {
     const cJSON *claims;
     const cJSON *sets;
     const cJSON *classes;     /* NULL: unknown */
+    const cJSON *quotas;      /* NULL: unknown */
     const cJSON *gone_owners; /* uids of owners of the kept set that are not there any more; NULL: none */
     int64_t wall_us;
     int64_t boot_us;

@@ -8,6 +8,7 @@
 #include "volume/probe.h"
 #include "volume/prove.h"
 #include "volume/quiet.h"
+#include "volume/quota.h"
 #include "volume/recover.h"
 #include "volume/verify.h"
 
@@ -201,6 +202,13 @@ static void choose_quiet(struct converge *converge)
     begin_proof(converge, true);
 }
 
+static void refuse_shortage(struct converge *converge, const char *shortage)
+{
+    converge_end(converge, ERROR_FAILED,
+                 xasprintf("StatefulSet %s: %s: make room, and run it again (%s)", converge->name, shortage,
+                           converge->has_written ? "what was grown stays grown" : "nothing was written"));
+}
+
 /* What the decision demands, with this look. */
 static void choose_growing(struct converge *converge)
 {
@@ -211,8 +219,11 @@ static void choose_growing(struct converge *converge)
     }
     converge->claim = next_to_probe(converge);
     converge->probe_step = 0;
+    CLEANUP_FREE char *shortage = quota_shortage(converge->look->quotas, claims);
     if (converge->claim < claims->count) {
         converge_go(converge, CONVERGE_PROBE);
+    } else if (shortage) {
+        refuse_shortage(converge, shortage);
     } else if (converge->options.plans_only) {
         converge_end(converge, ERROR_NONE, xstrdup(converge->account));
     } else if (claims->count > 0) {
@@ -373,16 +384,18 @@ static void refuse_proof(struct converge *converge, enum prove_verdict verdict,
                            fields, hint, answer->summary));
 }
 
-/* What was seen of the pods is of the very version that the delete will be guarded with: a set that was
- * scaled since has pods that are too young for it. */
+/* A set that was scaled since its pods were looked at has pods that are too young for the delete. Its status
+ * may move all the time: where its generation is the same, nobody has changed what it wants. */
 static bool has_moved(const struct converge *converge, const cJSON *answered)
 {
-    return converge->is_last_proof &&
-           !str_equal(kube_object_version(answered), kube_object_version(converge->look->set));
+    const cJSON *seen = converge->look->set;
+    return converge->is_last_proof && !str_equal(kube_object_version(answered), kube_object_version(seen)) &&
+           kube_object_generation(answered) != kube_object_generation(seen);
 }
 
 static void proven(struct converge *converge, const struct kube_answer *answer, int64_t wall_us)
 {
+    converge->later = 0;
     switch (converge->stage) {
     case CONVERGE_PROVE_APPLY:
         take_manifest(converge, answer->body);

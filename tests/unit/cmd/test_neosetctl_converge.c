@@ -8,6 +8,7 @@
 #define CLAIMS "/api/v1/namespaces/default/persistentvolumeclaims"
 /* More than the storage of class std can give. */
 #define TOO_LARGE "999Gi"
+#define THREE ",\"replicas\":3"
 #define CLASSES "/apis/storage.k8s.io/v1/storageclasses"
 
 /* --- the stage ------------------------------------------------------------------------------------------ */
@@ -87,11 +88,11 @@ static int setup_with(void **state, int templates, const char *const *options)
         "{'metadata':{'name':'std','annotations':{'kubesim.neo.io/resizer':'max=500Gi'}},'provisioner':'x',"
         "'allowVolumeExpansion':true}");
     stage_write(stage, "POST", CLASSES, "{'metadata':{'name':'fixed'},'provisioner':'x'}");
-    write_manifest(stage, templates, "1Gi", ",\"replicas\":3");
+    write_manifest(stage, templates, "1Gi", THREE);
     kubectl_apply(stage, "me");
     wait_until(stage, "three ready pods", set_is_ready);
     wait_until(stage, "claims are bound", claims_are_bound);
-    write_manifest(stage, templates, "2Gi", ",\"replicas\":3");
+    write_manifest(stage, templates, "2Gi", THREE);
     return 0;
 }
 
@@ -278,7 +279,7 @@ static void what_cannot_be_is_refused_and_nothing_is_written(void **state)
     CLEANUP_FREE char *set = set_text(stage);
     CLEANUP_FREE char *claims = claims_text(stage);
     for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-        write_manifest(stage, 1, "2Gi", ",\"replicas\":3");
+        write_manifest(stage, 1, "2Gi", THREE);
         replace_in_manifest(stage, table[i].from, table[i].to);
         expect_resize(stage, "converge", IN_TIME, table[i].exit_code, "", table[i].words);
         expect_resize(stage, "plan", "", table[i].exit_code, "", table[i].words);
@@ -368,21 +369,25 @@ static void a_growth_that_failed_is_led_back(void **state)
     wait_for_old_pods();
     CLEANUP_FREE char *pods = pods_text(stage, false);
     CLEANUP_FREE char *set = set_text(stage);
-    write_manifest(stage, 1, TOO_LARGE, ",\"replicas\":3");
+    write_manifest(stage, 1, TOO_LARGE, THREE);
     expect_resize(stage, "converge", IN_TIME, 1, NULL, "neosetctl resize recover -n default -f FILE");
     /* The first claim alone: the others, and the set, are as they were. */
     CLEANUP_FREE char *claims = claims_text(stage);
     assert_string_equal(claims, "data-db-0 " TOO_LARGE "\ndata-db-1 1Gi\ndata-db-2 1Gi\n");
     CLEANUP_FREE char *after = set_text(stage);
     assert_string_equal(after, set);
-    write_manifest(stage, 1, "1Gi", ",\"replicas\":3");
+    write_manifest(stage, 1, "1Gi", THREE);
     expect_resize(stage, "recover", IN_TIME, 2, "", "declare more than any of them has");
-    write_manifest(stage, 1, "3Gi", ",\"replicas\":3");
+    write_manifest(stage, 1, "3Gi", THREE);
     expect_resize(stage, "recover", " --wait-for-filesystem" IN_TIME, 0, "the same 3 pods, none restarted",
                   NULL);
     assert_converged(stage, pods, "3Gi");
     assert_history(stage);
 }
+
+/* Two pods are held on the version before. */
+static const char canary[] =
+    ",\"replicas\":3,\"updateStrategy\":{\"type\":\"RollingUpdate\",\"rollingUpdate\":{\"partition\":2}}";
 
 static bool canary_is_out(const struct stage *stage)
 {
@@ -408,17 +413,20 @@ static bool first_pod_is_back(const struct stage *stage)
     return strcmp(image, "none") != 0 && set_is_ready(stage);
 }
 
+static void let_canary_out(struct stage *stage)
+{
+    write_manifest(stage, 1, "1Gi", canary);
+    replace_in_manifest(stage, "mysql:8.0", "mysql:8.1");
+    kubectl_apply(stage, "me");
+    wait_until(stage, "a canary", canary_is_out);
+}
+
 /* A partition holds the others on the version before; a pod of theirs that is lost afterwards comes back on
  * it. */
 static void a_canary_stays_one(void **state)
 {
     struct stage *stage = *state;
-    static const char canary[] =
-        ",\"replicas\":3,\"updateStrategy\":{\"type\":\"RollingUpdate\",\"rollingUpdate\":{\"partition\":2}}";
-    write_manifest(stage, 1, "1Gi", canary);
-    replace_in_manifest(stage, "mysql:8.0", "mysql:8.1");
-    kubectl_apply(stage, "me");
-    wait_until(stage, "a canary", canary_is_out);
+    let_canary_out(stage);
     CLEANUP_JSON cJSON *before = stage_get(stage, SETS "/db");
     CLEANUP_FREE char *pods = pods_text(stage, false);
     write_manifest(stage, 1, "2Gi", canary);
@@ -495,11 +503,14 @@ static void grow_claims_by_hand(const struct stage *stage, const char *size)
 }
 
 /* Gone on with by the same command, or by `continue`, which is told of nothing. */
-static void killed_at_any_edge(struct stage *stage, int templates, bool are_grown)
+static void killed_at_any_edge(struct stage *stage, int templates, bool are_grown, const char *more)
 {
     static const char *const edges[] = {"intent-commit", "send", "answer", "outcome", "done"};
     static const char *const kinds[] = {"grow-claim",         "create-revision",  "orphan-delete",
-                                        "create-statefulset", "restore-managers", "delete"};
+                                        "create-statefulset", "restore-managers", "delete",
+                                        "restore-template"};
+    bool is_canary = strcmp(more, canary) == 0;
+    size_t kind_count = ARRAY_SIZE(kinds) - !is_canary;
     CLEANUP_FREE char *program = crash_program();
     if (!program)
         skip();
@@ -509,10 +520,12 @@ static void killed_at_any_edge(struct stage *stage, int templates, bool are_grow
     CLEANUP_FREE char *pods = pods_text(stage, false);
     int size = are_grown ? 100 : 2;
     for (size_t i = 0; i < ARRAY_SIZE(edges); i++) {
-        for (size_t k = are_grown; k < ARRAY_SIZE(kinds); k++) {
+        for (size_t k = are_grown; k < kind_count; k++) {
             CLEANUP_FREE char *text = xasprintf("%dGi", size++);
             int lived = count.lived;
-            write_manifest(stage, templates, text, ",\"replicas\":3");
+            write_manifest(stage, templates, text, more);
+            if (is_canary)
+                replace_in_manifest(stage, "mysql:8.0", "mysql:8.1");
             if (are_grown)
                 grow_claims_by_hand(stage, text);
             /* Of a first intent that never reached the disk nobody knows. */
@@ -525,20 +538,27 @@ static void killed_at_any_edge(struct stage *stage, int templates, bool are_grow
             assert_history(stage);
         }
     }
-    print_message("    %d templates, claims %s: killed %d times, %d ran through\n", templates,
-                  are_grown ? "grown before" : "to grow", count.died, count.lived);
+    print_message("    %d templates, claims %s%s: killed %d times, %d ran through\n", templates,
+                  are_grown ? "grown before" : "to grow", is_canary ? ", a canary" : "", count.died,
+                  count.lived);
 }
 
 static void killed_at_any_edge_it_is_gone_on_with(void **state)
 {
-    killed_at_any_edge(*state, 1, false);
-    killed_at_any_edge(*state, 1, true);
+    killed_at_any_edge(*state, 1, false, THREE);
+    killed_at_any_edge(*state, 1, true, THREE);
 }
 
 static void killed_at_any_edge_with_three_templates_it_is_gone_on_with(void **state)
 {
-    killed_at_any_edge(*state, 3, false);
-    killed_at_any_edge(*state, 3, true);
+    killed_at_any_edge(*state, 3, false, THREE);
+    killed_at_any_edge(*state, 3, true, THREE);
+}
+
+static void killed_at_any_edge_a_canary_stays_one(void **state)
+{
+    let_canary_out(*state);
+    killed_at_any_edge(*state, 1, false, canary);
 }
 
 #define SCENE(name, begin) cmocka_unit_test_setup_teardown(name, begin, teardown)
@@ -556,6 +576,7 @@ int main(void)
         SCENE(a_growth_that_failed_is_led_back, setup),
         SCENE(a_canary_stays_one, setup),
         SCENE(killed_at_any_edge_it_is_gone_on_with, setup),
+        SCENE(killed_at_any_edge_a_canary_stays_one, setup),
         SCENE(killed_at_any_edge_with_three_templates_it_is_gone_on_with, setup_three),
     };
     return cmocka_run_group_tests_name("converge", tests, NULL, NULL);

@@ -47,7 +47,7 @@ static void merge(cJSON *target, const cJSON *patch)
 /* --- the scene ------------------------------------------------------------------------------------------ */
 
 struct scene {
-    cJSON *set, *desired, *revisions, *pods, *claims, *sets, *classes, *gone_owners;
+    cJSON *set, *desired, *revisions, *pods, *claims, *sets, *classes, *gone_owners, *quotas;
     struct converge *converge;
     struct converge_look look;
     struct converge_turn turn;
@@ -155,8 +155,8 @@ static int teardown(void **state)
 {
     struct scene *scene = *state;
     converge_free(scene->converge);
-    cJSON *const trees[] = {scene->set,    scene->desired, scene->revisions, scene->pods,
-                            scene->claims, scene->sets,    scene->classes,   scene->gone_owners};
+    cJSON *const trees[] = {scene->set,  scene->desired, scene->revisions,   scene->pods,  scene->claims,
+                            scene->sets, scene->classes, scene->gone_owners, scene->quotas};
     for (size_t i = 0; i < ARRAY_SIZE(trees); i++)
         json_delete(trees[i]);
     if (scene->turn.step)
@@ -194,6 +194,7 @@ static void look(struct scene *scene)
                                          .sets = scene->sets,
                                          .classes = scene->classes,
                                          .gone_owners = scene->gone_owners,
+                                         .quotas = scene->quotas,
                                          .wall_us = NOW_US,
                                          .boot_us = scene->boot_us};
     converge_take_look(scene->converge, &scene->look);
@@ -658,6 +659,43 @@ static void grown_claims_are_not_grown_again(void **state)
     expect(scene, CONVERGE_KEEP);
 }
 
+/* Each dry run would pass. */
+static void quotas_are_asked_for_the_sum(void **state)
+{
+    static const struct {
+        const char *quota, *words; /* NULL: there is room */
+    } table[] = {
+        {"{'requests.storage':'3Gi'},'used':{'requests.storage':'2Gi'}",
+         "quota q has 1073741824 bytes of requests.storage left"},
+        {"{'requests.storage':'4Gi'},'used':{'requests.storage':'2Gi'}", NULL},
+        {"{'std.storageclass.storage.k8s.io/requests.storage':'3Gi'},'used':{"
+         "'std.storageclass.storage.k8s.io/requests.storage':'2Gi'}",
+         "the claims need 2147483648 more"},
+        {"{'other.storageclass.storage.k8s.io/requests.storage':'0'},'used':{"
+         "'other.storageclass.storage.k8s.io/requests.storage':'0'}",
+         NULL},
+        {"{'count/pods':'0'},'used':{'count/pods':'0'}", NULL},
+    };
+    struct scene *scene = *state;
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        CLEANUP_FREE char *text =
+            xasprintf("[{'metadata':{'name':'q'},'status':{'hard':%s}}]", table[i].quota);
+        json_delete(scene->quotas);
+        scene->quotas = parse(text);
+        begin_desired(scene);
+        look(scene);
+        prove(scene);
+        agree(scene);
+        agree(scene);
+        if (table[i].words)
+            expect_end(scene, ERROR_FAILED, table[i].words);
+        else
+            expect(scene, CONVERGE_GROW);
+        assert_false(converge_has_written(scene->converge));
+        converge_free(STEAL(scene->converge));
+    }
+}
+
 /* --- quiet ---------------------------------------------------------------------------------------------- */
 
 static void reach_quiet(struct scene *scene)
@@ -755,11 +793,25 @@ static void a_set_that_moves_between_look_and_proof_is_looked_at_anew(void **sta
     look(scene);
     expect(scene, CONVERGE_PROVE_APPLY);
     CLEANUP_JSON cJSON *moved = json_copy(scene->set);
-    change(moved, "{'metadata':{'resourceVersion':'8'},'spec':{'replicas':4}}");
+    change(moved, "{'metadata':{'resourceVersion':'8','generation':4},'spec':{'replicas':4}}");
     CLEANUP_FREE char *text = json_print(moved);
     answer(scene, 200, text);
     expect(scene, CONVERGE_LOOK);
     assert_int_equal(scene->turn.wait_us, 0);
+}
+
+/* A pod that flaps moves its set's status all the time. */
+static void a_set_whose_status_moves_is_deleted_as_its_proof_saw_it(void **state)
+{
+    struct scene *scene = *state;
+    reach_quiet(scene);
+    look(scene);
+    expect(scene, CONVERGE_PROVE_APPLY);
+    CLEANUP_JSON cJSON *moved = json_copy(scene->set);
+    change(moved, "{'metadata':{'resourceVersion':'8'}}");
+    CLEANUP_FREE char *text = json_print(moved);
+    answer(scene, 200, text);
+    expect(scene, CONVERGE_PROVE_CREATE);
 }
 
 static void a_delete_that_is_not_taken_drops_the_manifest_before_anything_else(void **state)
@@ -1251,11 +1303,13 @@ int main(void)
         RULE(a_size_that_is_infeasible_stops_it_before_the_set_is_touched),
         RULE(a_growth_that_is_refused_leaves_the_others_grown),
         RULE(grown_claims_are_not_grown_again),
+        RULE(quotas_are_asked_for_the_sum),
         RULE(the_pods_must_be_quiet),
         RULE(pods_below_the_partition_may_run_the_revision_before),
         RULE(on_delete_no_revision_is_asked_for),
         RULE(unready_pods_are_waited_for_three_minutes_when_they_may_be_unready),
         RULE(a_set_that_moves_between_look_and_proof_is_looked_at_anew),
+        RULE(a_set_whose_status_moves_is_deleted_as_its_proof_saw_it),
         RULE(a_delete_that_is_not_taken_drops_the_manifest_before_anything_else),
         RULE(a_delete_that_is_refused_ends_it_without_a_kept_manifest),
         RULE(a_set_that_keeps_changing_is_given_up),
