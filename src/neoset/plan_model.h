@@ -76,7 +76,7 @@ struct plan {
     struct neoset_deciding now;         /* as stored */
     struct neoset_deciding next;        /* as they should be */
     bool restoring;                     /* a revision in use was deleted, and is made again */
-    bool wanted_is_free;                /* an orphan that is being adopted means the template */
+    bool wanted_is_free;                /* a revision that is adopted or made again means the template */
     const struct revision_fact *wanted; /* means the template; NULL: not made yet */
     const struct revision_fact *target; /* of next.target; NULL */
     const struct revision_fact *stable; /* of next.stable; NULL */

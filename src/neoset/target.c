@@ -67,6 +67,7 @@ void plan_restore(struct plan *plan)
             revision_find(at->revisions, at->revision_count, lost->name) || !is_needed(plan, lost->name))
             continue;
         plan->restoring = true;
+        plan->wanted_is_free |= str_equal(lost->template_digest, plan->set->template_digest);
         struct step_request *request = plan_request(plan, STEP_CREATE_REVISION, KUBE_REVISION, lost->name,
                                                     NULL, NULL, operation_of(plan));
         request->body = revision_object_of(plan->set, lost->template_text, lost->name, lost->number);

@@ -369,6 +369,26 @@ static void revisions_that_are_deleted_in_a_canary_are_made_again(void **state)
     assert_history_agrees(scene);
 }
 
+/* It bears a name of the StatefulSet's, which our own naming would not give it: no second one is made. */
+static void an_adopted_revision_that_is_deleted_comes_back_alone(void **state)
+{
+    struct scene *scene = *state;
+    make_left_behind(scene, "mysql-5f6d8c9b7", "mysql:8.0");
+    make_revision(scene, "mysql-5f6d8c9b7", "mysql:8.0", "");
+    create_set(scene, 2, 1, "mysql:8.0");
+    start(scene);
+    pass(scene, 60 * US_PER_S);
+    person(scene, "DELETE", REVISIONS_PATH "/mysql-5f6d8c9b7", NULL, NULL);
+    pass(scene, 5 * US_PER_S);
+    CLEANUP_JSON cJSON *list = sim_server_get(scene->server, REVISIONS_PATH);
+    const cJSON *items = json_get(list, "items");
+    assert_int_equal(cJSON_GetArraySize(items), 1);
+    assert_string_equal(json_path_str(items->child, "metadata", "name", NULL), "mysql-5f6d8c9b7");
+    assert_true(set_has(scene, "Completed", "mysql:8.0", 2));
+    assert_restarts(scene, 2, 0);
+    assert_nothing_is_open(scene);
+}
+
 /* --- claims --------------------------------------------------------------------------------------------- */
 
 static void create_set_with_claims(struct scene *scene, const char *when_deleted, const char *when_scaled)
@@ -476,6 +496,7 @@ int main(void)
         scene_test(a_pod_whose_labels_stop_matching_is_released_and_not_deleted),
         scene_test(a_revision_name_that_is_taken_is_counted_around),
         scene_test(revisions_that_are_deleted_in_a_canary_are_made_again),
+        scene_test(an_adopted_revision_that_is_deleted_comes_back_alone),
         scene_test(two_sets_with_one_selector_say_so_and_do_not_fight),
         scene_test(nothing_is_adopted_for_a_set_that_is_gone),
         cmocka_unit_test(each_retention_policy_keeps_and_drops_what_it_says),
