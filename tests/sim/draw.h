@@ -110,6 +110,8 @@ void draw_make(uint64_t seed, struct draw *ret);
 void draw_keep(struct draw *draw, uint64_t bits);
 /* Part of draw_make(): what half of all worlds have beside the rest, by dice of its own. */
 void draw_more(struct draw *draw);
+/* From now on no world has any of it (--plain). */
+void draw_plain(void);
 /* "the image of db becomes db:v2"; the caller's. */
 char *operation_tell(const struct operation *operation);
 const char *set_name(int set);

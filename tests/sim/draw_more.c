@@ -120,10 +120,17 @@ static void draw_rewind(struct dice *dice, struct draw *draw)
            &(struct operation){.after_us = dice_pause(dice), .kind = DO_REWIND});
 }
 
+static bool plain;
+
+void draw_plain(void)
+{
+    plain = true;
+}
+
 void draw_more(struct draw *draw)
 {
     struct dice dice = {.state = draw->seed * 0x9FB21C651E98DF25ULL + 11};
-    if (dice_one_in(&dice, 2))
+    if (plain || dice_one_in(&dice, 2))
         return;
     draw->webhook = dice_one_in(&dice, 4);
     for (int i = 0; i < draw->set_count; i++) {

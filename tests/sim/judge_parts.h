@@ -133,6 +133,7 @@ struct judge {
     int64_t started_us;     /* the last start of a controller */
     bool fault_pending;     /* one that was drawn may still hit */
     bool journal_lost;
+    bool rewound; /* the journal knows of what the server has forgotten */
     bool clock_jumped;
     bool healed;
     bool quiet;
@@ -169,6 +170,8 @@ void judge_take_pod(struct judge *judge, const struct kubesim_change *change);
 bool seen_pod_is_serving(const struct seen_pod *pod);
 /* What runs is what its spec asks for, by the kubelet's own books. */
 bool judge_runs_its_spec(struct judge *judge, const struct seen_pod *pod, const cJSON *tree);
+/* A container was started last from another image than the spec names now. */
+bool judge_runs_another(struct judge *judge, const struct seen_pod *pod, const cJSON *tree);
 const cJSON *judge_pod_tree(struct judge *judge, const char *name);
 /* The server's own tree of an object in "default", or NULL; borrowed until the server changes it. */
 const cJSON *judge_find(struct judge *judge, const char *group, const char *plural, const char *name);

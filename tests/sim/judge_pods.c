@@ -248,6 +248,16 @@ static const char *image_of(const cJSON *tree, const char *container)
     return NULL;
 }
 
+bool judge_runs_another(struct judge *judge, const struct seen_pod *pod, const cJSON *tree)
+{
+    struct kubelet_truth truths[TRUTHS_MAX];
+    size_t count = kubelet_see_truth(sim_server_kubelet(judge->world->server), pod->uid, truths, TRUTHS_MAX);
+    for (size_t i = 0; i < count; i++)
+        if (truths[i].image && !str_equal(truths[i].image, image_of(tree, truths[i].name)))
+            return true;
+    return false;
+}
+
 bool judge_runs_its_spec(struct judge *judge, const struct seen_pod *pod, const cJSON *tree)
 {
     struct kubelet_truth truths[TRUTHS_MAX];

@@ -190,14 +190,14 @@ struct most {
     int ready, serving, updated, proven;
 };
 
-/* A patched pod is proven only when what runs is what it asks for; one that its kubelet has forgotten is
- * going. */
+/* A patched pod is proven only when nothing runs that it does not ask for any more; one that its kubelet has
+ * forgotten is going. */
 static bool may_be_proven(struct judge *judge, const struct seen_pod *pod)
 {
     struct kubelet_truth truth;
     const struct kubelet *kubelet = sim_server_kubelet(judge->world->server);
     return !pod->unfinished || kubelet_see_truth(kubelet, pod->uid, &truth, 1) == 0 ||
-           judge_runs_its_spec(judge, pod, judge_pod_tree(judge, pod->name));
+           !judge_runs_another(judge, pod, judge_pod_tree(judge, pod->name));
 }
 
 /* How many pods were so at some moment since then: no status may claim more. */
@@ -259,7 +259,7 @@ static void check_failed(struct judge *judge, const struct seen_set *set)
     /* What is decided may take long to arrive: the clock began with the decision. */
     const struct world *world = judge->world;
     longest_us += 5 * US_PER_S + 3 * world->disk_us + (judge->fault_pending ? 15 * US_PER_S : 0);
-    if (longest_us < timeout_s * US_PER_S && !judge->clock_jumped && !judge->journal_lost)
+    if (longest_us < timeout_s * US_PER_S && !judge->clock_jumped && !judge->journal_lost && !judge->rewound)
         judge_break(
             judge, 9,
             "%s is Failed, and no pod has waited longer than %lld s outside of pauses (deadline %d s)",

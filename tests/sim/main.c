@@ -314,6 +314,7 @@ static const char help[] =
     "  --runs N         so many worlds; --minutes M: for so long\n"
     "  --go-on          do not stop at the first seed that breaks, and tell each in one line\n"
     "  --avoid NAME     draw no operations of this name (--list-operations lists them)\n"
+    "  --plain          draw nothing of what only half of all worlds have (draw_more.c)\n"
     "  --plant NAME     with this planted bug (--list-plants lists them)\n"
     "  --planted        each planted bug, or the one of --plant, until it is found\n"
     "  --with NAME      draw what is known to break under this name, too\n";
@@ -351,6 +352,8 @@ static bool take_options(int argc, char **argv)
             options.aloud = true;
         else if (strcmp(argv[i], "--list-plants") == 0)
             options.list = true;
+        else if (strcmp(argv[i], "--plain") == 0)
+            draw_plain();
         else if (strcmp(argv[i], "--list-operations") == 0)
             options.list_operations = true;
         else if (strcmp(argv[i], "--go-on") == 0)
