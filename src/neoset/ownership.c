@@ -42,9 +42,24 @@ static void emit_owner(struct plan *plan, enum step_kind kind, enum kube_resourc
 
 /* --- revisions ------------------------------------------------------------------------------------------ */
 
+/* Named as its revisions are, or what one of its pods carries: another set may have the same selector, and
+ * its history is not ours to cut. */
+static bool is_of_its_name(const struct plan *plan, const struct revision_fact *orphan)
+{
+    size_t length = strlen(plan->set->name);
+    if (str_starts_with(orphan->name, plan->set->name) && orphan->name[length] == '-' &&
+        !strchr(orphan->name + length + 1, '-'))
+        return true;
+    for (size_t i = 0; i < plan->slot_count; i++)
+        if (plan->slots[i].pod && str_equal(plan->slots[i].pod->revision, orphan->name))
+            return true;
+    return false;
+}
+
 static bool is_wanted_orphan(const struct plan *plan, struct match *last, const struct revision_fact *orphan)
 {
-    return !orphan->deleting && orphan->template_text && is_matched(plan, last, orphan->labels);
+    return !orphan->deleting && orphan->template_text && is_matched(plan, last, orphan->labels) &&
+           is_of_its_name(plan, orphan);
 }
 
 /* The server can not update every revision (422 for data that is not spelt as its encoder does): it goes on

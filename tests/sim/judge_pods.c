@@ -219,7 +219,8 @@ void judge_take_pod(struct judge *judge, const struct kubesim_change *change)
     } else {
         pod->there = false;
     }
-    check_stays_done(judge, pod);
+    if (change->user) /* a storage that is restored is no kubelet's doing */
+        check_stays_done(judge, pod);
     note_times(judge, pod, &before, key != NULL);
     tell_pod(judge, &before, pod);
 }

@@ -389,6 +389,20 @@ static void an_adopted_revision_that_is_deleted_comes_back_alone(void **state)
     assert_nothing_is_open(scene);
 }
 
+/* Another set of that selector left it behind: it is that one's history, and not ours to adopt or cut. */
+static void a_revision_of_another_name_is_left_alone(void **state)
+{
+    struct scene *scene = *state;
+    make_revision(scene, "other-6f7d9c8b5d", "mysql:7.0", "");
+    create_set(scene, 2, 1, "mysql:8.0");
+    patch_set(scene, "{\"spec\":{\"revisionHistoryLimit\":0}}");
+    start(scene);
+    pass(scene, 60 * US_PER_S);
+    CLEANUP_JSON cJSON *other = get(scene, REVISIONS_PATH, "other-6f7d9c8b5d");
+    assert_non_null(other);
+    assert_null(json_path(other, "metadata", "ownerReferences", NULL));
+}
+
 /* --- claims --------------------------------------------------------------------------------------------- */
 
 static void create_set_with_claims(struct scene *scene, const char *when_deleted, const char *when_scaled)
@@ -497,6 +511,7 @@ int main(void)
         scene_test(a_revision_name_that_is_taken_is_counted_around),
         scene_test(revisions_that_are_deleted_in_a_canary_are_made_again),
         scene_test(an_adopted_revision_that_is_deleted_comes_back_alone),
+        scene_test(a_revision_of_another_name_is_left_alone),
         scene_test(two_sets_with_one_selector_say_so_and_do_not_fight),
         scene_test(nothing_is_adopted_for_a_set_that_is_gone),
         cmocka_unit_test(each_retention_policy_keeps_and_drops_what_it_says),
