@@ -92,6 +92,8 @@ static const char *word_of(const struct apply_item *item)
         return "configured";
     case APPLY_UNCHANGED:
         return "unchanged";
+    case APPLY_GROWS:
+        return "converged";
     case APPLY_WAITING:
     case APPLY_REFUSED:
         break;
@@ -220,6 +222,9 @@ static int write_item(struct apply *apply, struct apply_item *item, struct error
         }
         if (r == 0 && item->result == APPLY_REFUSED)
             r = error_set(err, ERROR_FAILED, "%s", item->problem);
+        else if (r == 0 && item->result == APPLY_GROWS)
+            r = error_set(err, ERROR_FAILED,
+                          "its volumeClaimTemplates were changed by somebody else meanwhile");
     }
     if (r == 0)
         r = error_set(err, ERROR_FAILED, "somebody else changes it all the time");
@@ -228,12 +233,33 @@ static int write_item(struct apply *apply, struct apply_item *item, struct error
     return r;
 }
 
+/* Converged, it is applied once more: what the running one had not, and the manifest has. */
+static int grow_item(struct apply *apply, struct apply_item *item, struct error **err)
+{
+    close_session(apply);
+    int r = apply_converge(apply, item, err);
+    if (r == 0)
+        r = open_session(apply, item, err);
+    if (r == 0)
+        r = apply_try_one(apply, item, err);
+    if (r == 0 && item->result == APPLY_CHANGED)
+        r = write_item(apply, item, err);
+    else if (r == 0 && item->result != APPLY_UNCHANGED)
+        r = error_set(err, ERROR_FAILED, "%s",
+                      item->problem ? item->problem : "somebody else changed it meanwhile");
+    if (r == 0) {
+        item->result = APPLY_GROWS;
+        item->is_written = true;
+    }
+    return r;
+}
+
 static int write_one(struct apply *apply, struct apply_item *item, struct error **err)
 {
     if (item->result == APPLY_UNCHANGED)
         return 0;
     CLEANUP_ERROR struct error *own = NULL;
-    int r = write_item(apply, item, &own);
+    int r = item->result == APPLY_GROWS ? grow_item(apply, item, &own) : write_item(apply, item, &own);
     if (r == 0)
         return 0;
     CLEANUP_FREE char *what = manifest_text(item->manifest);
@@ -334,6 +360,8 @@ static int prepare(struct apply *apply, struct error **err)
     apply->has_session = true;
     r = try_all(apply, err);
     if (r == 0)
+        r = apply_check_growth(apply, err);
+    if (r == 0)
         r = tell_refusals(apply, "nothing was written", err);
     close_session(apply);
     return r;
@@ -378,6 +406,7 @@ int ctl_apply(const struct ctl_apply *wanted, struct error **err)
     }
     free(apply.items);
     json_delete(apply.groups);
+    json_delete(apply.kept);
     manifests_done(&apply.manifests);
     return r;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The parts of `apply`, as they know each other: neosetctl_apply_kinds.c finds out what the objects are,
- * neosetctl_apply_trial.c tries them, neosetctl_apply.c writes and tells. Only these include this. */
+ * neosetctl_apply_trial.c tries them, neosetctl_apply_grow.c knows
+ * what is to be converged, neosetctl_apply.c writes and tells. Only these include this. */
 #pragma once
 
 #include "cmd/neosetctl_apply.h"
@@ -12,6 +13,7 @@ enum apply_result {
     APPLY_CREATED,   /* not there, and the server takes it */
     APPLY_CHANGED,   /* there, and it would be another afterwards */
     APPLY_UNCHANGED, /* there, as it is wanted */
+    APPLY_GROWS,     /* a StatefulSet whose volumes grow: converged, then applied */
     APPLY_REFUSED,
 };
 
@@ -42,6 +44,8 @@ struct apply {
     int64_t limit_us;
     struct ctl_session session;
     bool has_session;
+    cJSON
+        *kept; /* namespace to the manifests that are kept in it, as far as they were asked for; NULL: none */
     cJSON *groups; /* apiVersion to its APIResourceList, or to null: the server has none */
 };
 
@@ -57,3 +61,9 @@ void apply_forget_kinds(struct apply *apply);
 int apply_try(struct apply *apply, struct error **err);
 /* Tries this one, whatever it is. */
 int apply_try_one(struct apply *apply, struct apply_item *item, struct error **err);
+
+/* Which of those that were tried are to be converged, and whether that would be refused. Errors: the server
+ * cannot be reached. */
+int apply_check_growth(struct apply *apply, struct error **err);
+/* Converges the set, with a session of its own: the journal has one writer, so no other may be open. */
+int apply_converge(struct apply *apply, struct apply_item *item, struct error **err);

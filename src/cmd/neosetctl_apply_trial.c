@@ -108,10 +108,7 @@ static void tried(void *context, const struct kube_answer *answer)
                        : json_equal(trial->live, answer->body) ? APPLY_UNCHANGED
                                                                : APPLY_CHANGED;
     } else if (says_immutable(item, answer)) {
-        refuse(item,
-               xasprintf("its volumeClaimTemplates, or other fields that cannot be changed, are not as they "
-                         "are declared: `neosetctl resize converge -f FILE -n %s` grows its volumes",
-                         item->namespace));
+        item->result = APPLY_GROWS;
     } else if (is_about_the_object(answer)) {
         refuse(item, refusal_text(item, answer));
     } else {

@@ -124,13 +124,12 @@ static void one_that_is_refused_keeps_all_from_being_written(void **state)
     assert_false(has_journal(stage));
 }
 
-static void a_set_whose_volumes_grew_is_told_the_way(void **state)
+static void a_set_whose_volumes_shrank_keeps_all_from_being_written(void **state)
 {
     struct stage *stage = *state;
     start_server(stage, NULL, false);
-    expect_apply(stage, STATEFULSET("1Gi"), "", 0, "created", NULL);
-    expect_apply(stage, MAP("a", "x") STATEFULSET("2Gi"), "", 2, "",
-                 "neosetctl resize converge -f FILE -n default");
+    expect_apply(stage, STATEFULSET("2Gi"), "", 0, "created", NULL);
+    expect_apply(stage, MAP("a", "x") STATEFULSET("1Gi"), "", 2, "", "a volume cannot shrink");
     assert_false(is_there(stage, MAPS "/a"));
 }
 
@@ -260,7 +259,7 @@ int main(void)
         stage_test(what_would_change_nothing_is_not_written),
         stage_test(a_dry_run_writes_nothing),
         stage_test(one_that_is_refused_keeps_all_from_being_written),
-        stage_test(a_set_whose_volumes_grew_is_told_the_way),
+        stage_test(a_set_whose_volumes_shrank_keeps_all_from_being_written),
         stage_test(fields_of_others_are_taken_over_only_when_asked),
         stage_test(namespaces_and_definitions_come_first),
         stage_test(what_cannot_be_used_is_named_before_anything_is_asked_for),

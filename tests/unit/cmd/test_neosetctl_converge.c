@@ -503,7 +503,8 @@ static void grow_claims_by_hand(const struct stage *stage, const char *size)
 }
 
 /* Gone on with by the same command, or by `continue`, which is told of nothing. */
-static void killed_at_any_edge(struct stage *stage, int templates, bool are_grown, const char *more)
+static void killed_at_any_edge_of(struct stage *stage, int templates, bool are_grown, const char *more,
+                                  const char *words)
 {
     static const char *const edges[] = {"intent-commit", "send", "answer", "outcome", "done"};
     static const char *const kinds[] = {"grow-claim",         "create-revision",  "orphan-delete",
@@ -515,7 +516,6 @@ static void killed_at_any_edge(struct stage *stage, int templates, bool are_grow
     if (!program)
         skip();
     struct edge_count count = {0};
-    CLEANUP_FREE char *words = command(stage, "converge", IN_TIME);
     wait_for_old_pods();
     CLEANUP_FREE char *pods = pods_text(stage, false);
     int size = are_grown ? 100 : 2;
@@ -542,6 +542,51 @@ static void killed_at_any_edge(struct stage *stage, int templates, bool are_grow
                   are_grown ? "grown before" : "to grow", is_canary ? ", a canary" : "", count.died,
                   count.lived);
 }
+
+static void killed_at_any_edge(struct stage *stage, int templates, bool are_grown, const char *more)
+{
+    CLEANUP_FREE char *words = command(stage, "converge", IN_TIME);
+    killed_at_any_edge_of(stage, templates, are_grown, more, words);
+}
+
+/* --- as a part of apply --------------------------------------------------------------------------------- */
+
+static char *apply_command(const struct stage *stage)
+{
+    return xasprintf("apply -f %s/db.yaml --field-manager me" IN_TIME, stage->folder);
+}
+
+static void apply_converges_what_grew(void **state)
+{
+    struct stage *stage = *state;
+    wait_for_old_pods();
+    CLEANUP_FREE char *pods = pods_text(stage, false);
+    CLEANUP_FREE char *line = apply_command(stage);
+    CLEANUP_FREE char *trial = xasprintf("%s --dry-run", line);
+    CLEANUP_FREE char *before = set_text(stage);
+    expect_run(stage, trial, 0, "statefulset.apps/db  default    converged",
+               "nothing was written (--dry-run)");
+    CLEANUP_FREE char *planned = set_text(stage);
+    assert_string_equal(planned, before);
+    expect_run(stage, line, 0, "statefulset.apps/db  default    converged",
+               "the same 3 pods, none restarted");
+    assert_converged(stage, pods, "2Gi");
+    CLEANUP_FREE char *after = set_text(stage);
+    expect_run(stage, line, 0, "statefulset.apps/db  default    unchanged", NULL);
+    CLEANUP_FREE char *applied = set_text(stage);
+    assert_string_equal(applied, after);
+    write_manifest(stage, 1, "1Gi", ",\"replicas\":3");
+    expect_run(stage, line, 2, "", "a volume cannot shrink");
+    assert_converged(stage, pods, "2Gi");
+}
+
+static void apply_goes_on_with_a_converge_that_was_killed(void **state)
+{
+    CLEANUP_FREE char *words = apply_command(*state);
+    killed_at_any_edge_of(*state, 1, false, ",\"replicas\":3", words);
+}
+
+/* --- the tests ------------------------------------------------------------------------------------------ */
 
 static void killed_at_any_edge_it_is_gone_on_with(void **state)
 {
@@ -575,6 +620,9 @@ int main(void)
         SCENE(an_abandoned_set_is_made_again_by_the_controller, setup_with_definition),
         SCENE(a_growth_that_failed_is_led_back, setup),
         SCENE(a_canary_stays_one, setup),
+        SCENE(apply_converges_what_grew, setup),
+        SCENE(apply_converges_what_grew, setup_by_field),
+        SCENE(apply_goes_on_with_a_converge_that_was_killed, setup),
         SCENE(killed_at_any_edge_it_is_gone_on_with, setup),
         SCENE(killed_at_any_edge_a_canary_stays_one, setup),
         SCENE(killed_at_any_edge_with_three_templates_it_is_gone_on_with, setup_three),
