@@ -188,6 +188,7 @@ e2e: ## (real) rollouts and stories on a real kube-apiserver, controller-manager
 	$(call with_deps,build,all crash-build)
 	@tests/e2e/run
 	@tests/e2e/adopt
+	@tests/e2e/resize
 	@NEOSET_BUILD='$(abspath $(BUILD))' tests/stories/run --server real $(STORY)
 e2e-node: ## (real) and on a real kubelet and containerd (root; says so and skips where it may not run)
 	$(call with_deps,build,all)
@@ -207,6 +208,7 @@ bench: ## (measure) measure and print the figures as a table (SMOKE=1: small siz
 bench-real: ## (measure) the cost of a pod on a real control plane, beside kube-controller-manager's (SETS=200 REPLICAS=5)
 	$(call with_deps,build,all benches)
 	@NEOSET_BUILD=$(BUILD) SMOKE=$(SMOKE) tests/bench/real
+	@NEOSET_BUILD=$(BUILD) tests/bench/apply
 
 BENCH_SOURCES := $(wildcard tests/bench/*.c)
 BENCHES := $(patsubst %.c,$(BUILD)/%,$(BENCH_SOURCES))
