@@ -178,6 +178,18 @@ static struct step_request *make_step(const struct apply *apply, const struct ap
     return request;
 }
 
+/* What an earlier run began is settled by now, or open and said so; this run says what is wanted. */
+static void end_old_operation(void *context, const struct journal_open_operation *operation)
+{
+    struct gateway *gateway = context;
+    enum kube_resource resource;
+    const char *namespace = operation->namespace && *operation->namespace ? operation->namespace : NULL;
+    if (str_equal(operation->action, "apply") && kube_resource_by_name(operation->object, &resource) == 0 &&
+        !gateway_is_open(gateway, resource, namespace, operation->name))
+        gateway_end_operation(gateway, "apply", resource, namespace, operation->name, "superseded",
+                              "another apply came after it");
+}
+
 static int open_session(struct apply *apply, const struct apply_item *item, struct error **err)
 {
     struct kube_ref object = {item->resource, item->namespace, item->name};
@@ -186,7 +198,10 @@ static int open_session(struct apply *apply, const struct apply_item *item, stru
         return 0;
     }
     apply->has_session = true;
-    return ctl_session_open(&apply->session, apply->wanted->server, &object, apply->limit_us, err);
+    int r = ctl_session_open(&apply->session, apply->wanted->server, &object, apply->limit_us, err);
+    if (r == 0)
+        journal_open_operations_each(apply->session.journal, end_old_operation, apply->session.gateway);
+    return r;
 }
 
 static void close_session(struct apply *apply)

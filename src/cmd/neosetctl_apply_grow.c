@@ -83,11 +83,11 @@ int apply_check_growth(struct apply *apply, struct error **err)
             r = is_half_made(apply, item, &is_half, err);
         if (r < 0)
             return r;
+        /* In the middle of it: it was proven when it was begun, and is gone on with in any case. */
         if (is_half)
             item->result = APPLY_GROWS;
-        if (item->result != APPLY_GROWS)
-            continue;
-        r = check(apply, item);
+        else if (item->result == APPLY_GROWS)
+            r = check(apply, item);
         if (r < 0)
             return error_set(err, ERROR_UNREACHABLE, "%s", item->problem);
     }

@@ -102,17 +102,3 @@ static inline void wait_for_old_pods(void)
 {
     let_pass(5500);
 }
-
-/* "../gcc-crash/neosetctl"; NULL when it was not built. The caller's. */
-static inline char *crash_program(void)
-{
-    CLEANUP_FREE char *own = program_path("");
-    own[strlen(own) - 1] = '\0';
-    const char *base = strrchr(own, '/');
-    char *name = xasprintf("../%s-crash/neosetctl", base ? base + 1 : own);
-    CLEANUP_FREE char *path = program_path(name);
-    if (access(path, X_OK) == 0)
-        return name;
-    free(name);
-    return NULL;
-}

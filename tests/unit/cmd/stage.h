@@ -156,3 +156,17 @@ static inline void expect_run(struct stage *stage, const char *words, int exit_c
         (errors ? !strstr(ended->errors, errors) : ended->errors[0] != '\0'))
         fail_msg("%s: exit %d, out: %s err: %s", words, ended->exit_code, ended->output, ended->errors);
 }
+
+/* "../gcc-crash/neosetctl"; NULL when it was not built. The caller's. */
+static inline char *crash_program(void)
+{
+    CLEANUP_FREE char *own = program_path("");
+    own[strlen(own) - 1] = '\0';
+    const char *base = strrchr(own, '/');
+    char *name = xasprintf("../%s-crash/neosetctl", base ? base + 1 : own);
+    CLEANUP_FREE char *path = program_path(name);
+    if (access(path, X_OK) == 0)
+        return name;
+    free(name);
+    return NULL;
+}

@@ -237,6 +237,45 @@ static void nothing_of_a_secret_is_in_the_journal(void **state)
     program_run_done(&audit);
 }
 
+/* Each time another value, so that each run has something to write: first what is not there, then a change.
+ */
+static void killed_at_any_edge_it_is_gone_on_with(void **state)
+{
+    static const char *const edges[] = {"intent-commit", "send", "answer", "outcome", "done"};
+    struct stage *stage = *state;
+    CLEANUP_FREE char *program = crash_program();
+    if (!program)
+        skip();
+    start_server(stage, NULL, false);
+    int died = 0;
+    for (size_t i = 0; i < ARRAY_SIZE(edges) * 2; i++) {
+        bool is_new = i < ARRAY_SIZE(edges);
+        const char *edge = edges[i % ARRAY_SIZE(edges)];
+        CLEANUP_FREE char *text =
+            xasprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: m%zu}, data: {key: v%zu}}\n---\n"
+                      "{apiVersion: v1, kind: ConfigMap, metadata: {name: last}, data: {key: v%zu}}\n",
+                      i % ARRAY_SIZE(edges), i, i);
+        CLEANUP_FREE char *path = put(stage, "a.yaml", text);
+        CLEANUP_FREE char *line = xasprintf("apply -f %s", path);
+        CLEANUP_FREE char *crash = xasprintf("NEOSET_CRASH=%s:%s", edge, is_new ? "apply-new" : "apply");
+        stage->run.environment[3] = crash;
+        stage_run(stage, program, line);
+        died += stage->run.exit_code == -1;
+        stage->run.environment[3] = NULL;
+        expect_run(stage, line, 0, "configmap/last", NULL);
+        expect_run(stage, line, 0, "configmap/last  default    unchanged", NULL);
+    }
+    assert_in_range(died, ARRAY_SIZE(edges) * 2 - 2, ARRAY_SIZE(edges) * 2);
+    CLEANUP_FREE char *doubt = xasprintf("in-doubt --check --journal %s", stage->journal);
+    CLEANUP_FREE char *verify = xasprintf("verify --journal %s", stage->journal);
+    struct program_run audit = {0};
+    program_run(&audit, "neoset-audit", doubt);
+    assert_int_equal(audit.exit_code, 0);
+    program_run(&audit, "neoset-audit", verify);
+    assert_int_equal(audit.exit_code, 0);
+    program_run_done(&audit);
+}
+
 static void many_are_tried_at_a_time(void **state)
 {
     enum { COUNT = 300 };
@@ -266,6 +305,7 @@ int main(void)
         stage_test(an_answer_that_is_lost_is_found_out),
         stage_test(no_permission_is_told_with_the_command_that_tells),
         stage_test(nothing_of_a_secret_is_in_the_journal),
+        stage_test(killed_at_any_edge_it_is_gone_on_with),
         stage_test(many_are_tried_at_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
