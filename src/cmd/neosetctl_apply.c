@@ -3,6 +3,7 @@
 #include "base/sha256.h"
 #include "base/time_text.h"
 #include "cmd/neosetctl_apply_parts.h"
+#include "journal/reader.h"
 #include "kube/object.h"
 
 enum { TRIES_MAX = 20 };
@@ -382,20 +383,43 @@ static int prepare(struct apply *apply, struct error **err)
     return r;
 }
 
-/* What others need: where something is untried, there is one. */
-static const struct apply_item *first_of(const struct apply *apply)
+static bool note_open_step(void *context, const struct journal_step_record *step)
+{
+    bool *is_open = context;
+    (void)step;
+    *is_open = true;
+    return false;
+}
+
+/* Looked at without writing: what cannot be read is left to opening it, which says why. */
+static bool something_is_in_doubt(void)
+{
+    CLEANUP_FREE char *path = ctl_session_find_journal();
+    CLEANUP_JOURNAL_READER struct journal_reader *reader = NULL;
+    bool is_open = false;
+    if (!path)
+        return false;
+    return journal_reader_open(path, &reader, NULL) < 0 ||
+           journal_read_open_steps(reader, note_open_step, &is_open, NULL) < 0 || is_open;
+}
+
+/* One whose kind is known: there always is, since an unknown kind has its definition among the items. */
+static const struct apply_item *some_item(const struct apply *apply)
 {
     size_t i = 0;
-    while (i + 1 < apply->count && !apply->items[i].comes_first)
+    while (i + 1 < apply->count && !apply->items[i].is_known)
         i++;
     return &apply->items[i];
 }
 
 static int write_everything(struct apply *apply, struct error **err)
 {
-    int r = write_all(apply, true, err);
-    if (r == 0 && has_untried(apply))
-        r = open_session(apply, first_of(apply), err);
+    int r = 0;
+    /* What an earlier command left in doubt is settled, also where nothing is to be written any more. */
+    if (something_is_in_doubt() || has_untried(apply))
+        r = open_session(apply, some_item(apply), err);
+    if (r == 0)
+        r = write_all(apply, true, err);
     if (r == 0 && has_untried(apply))
         r = try_the_rest(apply, err);
     if (r == 0)

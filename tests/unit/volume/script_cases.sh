@@ -2,11 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # The resize script over the table of cases that volume_decide() runs over, too, and what goes wrong on its way: under
 # dash and busybox sh, with the real jq and a kubectl of ours. Ends with "N passed, N failed".
-# Usage: script_cases.sh [PATTERN]   (part of a case's name)
+# Usage: script_cases.sh [--kubesim] [PATTERN]   (part of a case's name)
+# --kubesim: the table alone, with the kubectl of this machine and kubesim as the server.
 set -u
 top=$(cd "$(dirname "$0")/../../.." && pwd)
 build=$(cd "${NEOSET_BUILD:-$top/build/gcc}" && pwd)
 cases=$top/tests/volume/cases
+server=fake
+if [ "${1:-}" = --kubesim ]; then
+    server=kubesim
+    shift
+fi
 pattern=${1:-}
 work=$(mktemp -d "${TMPDIR:-/tmp}/neoset-script.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -77,6 +83,85 @@ judge_case() { # shell case-file
     ok
 }
 
+# --- the real kubectl against kubesim -----------------------------------------------------------------------------------
+
+sim_pid=
+end_sim() {
+    [ -z "$sim_pid" ] || { kill "$sim_pid" && wait "$sim_pid"; } 2>/dev/null
+    sim_pid=
+}
+trap 'end_sim; rm -rf "$work"' EXIT
+
+send() { # method path [type]: JSON on stdin
+    curl -sS -o "$run/answer" -w '%{http_code}' -X "$1" -H "Content-Type: application/${3:-json}" --data-binary @- "$address$2" | grep -q '^2'
+}
+
+# The case as objects of a server: 1, the server would not have some of it.
+load() { # case-file
+    local case=$1 claim own
+    namespace=$(jq -r .namespace "$case")
+    "$build/kubesim" --kubeconfig-out "$run/kubeconfig" >"$run/address" 2>"$run/sim.log" &
+    sim_pid=$!
+    until [ -s "$run/address" ]; do sleep 0.02; done
+    address=http://$(grep -o '127.0.0.1:[0-9]*' "$run/address" | head -n 1)
+    jq -c --slurpfile fixture "$cases/fixture.json" '(.classes // $fixture[0].classes)[]' "$case" >"$run/classes"
+    while read -r claim; do send POST /apis/storage.k8s.io/v1/storageclasses <<<"$claim" || return 1; done <"$run/classes"
+    for own in $(jq -r '[.namespace, (.claims // [])[].metadata.namespace] | map(select(.)) | unique[]' "$case"); do
+        send POST /api/v1/namespaces <<<"{\"metadata\":{\"name\":\"$own\"}}" || return 1
+    done
+    if jq -e .live "$case" >/dev/null; then
+        jq '{metadata: {name: .set}, spec: (.spec + .live)}' "$case" | send POST "/apis/apps/v1/namespaces/$namespace/statefulsets" || return 1
+        jq --argjson generation "$(jq .metadata.generation "$run/answer")" '((.spec + .live).replicas // 1) as $replicas
+            | {status: ({observedGeneration: $generation, replicas: $replicas, readyReplicas: $replicas} + (.liveStatus // {}))}' "$case" |
+            send PATCH "/apis/apps/v1/namespaces/$namespace/statefulsets/$(jq -r .set "$case")/status" merge-patch+json || return 1
+    fi
+    jq -c '.namespace as $namespace | (.claims // [])[] | .metadata.namespace |= (. // $namespace)' "$case" >"$run/claims"
+    while read -r claim; do
+        own=/api/v1/namespaces/$(jq -r .metadata.namespace <<<"$claim")/persistentvolumeclaims
+        jq 'if .metadata.deletionTimestamp then .metadata.finalizers = ["example.com/hold"] | del(.metadata.deletionTimestamp) else . end | del(.status)' <<<"$claim" |
+            send POST "$own" || return 1
+        jq '{status: (.status // {})}' <<<"$claim" | send PATCH "$own/$(jq -r .metadata.name <<<"$claim")/status" merge-patch+json || return 1
+        ! jq -e .metadata.deletionTimestamp <<<"$claim" >/dev/null || send DELETE "$own/$(jq -r .metadata.name <<<"$claim")" <<<'{}' || return 1
+    done <"$run/claims"
+}
+
+look() { # all that could have been written: "kind name version size"
+    {
+        curl -sS "$address/apis/apps/v1/statefulsets"
+        curl -sS "$address/api/v1/persistentvolumeclaims"
+    } | jq -r '.items[] | "\(.kind // "x") \(.metadata.namespace)/\(.metadata.name) \(.metadata.resourceVersion) \(.spec.resources.requests.storage // "-")"'
+}
+
+# What was written, in the words of the fake one.
+compare_looks() {
+    while read -r _ name version size; do
+        if ! grep -q " $name $version " "$run/before"; then jq -cn --arg name "${name#*/}" --arg size "$size" '{patch: $name, size: $size}'; fi
+    done <"$run/after" >"$run/writes"
+    while read -r _ name _ size; do
+        if [ "$size" = - ] && ! grep -q " $name [0-9]* -" "$run/after"; then jq -cn --arg name "${name#*/}" '{delete: $name}'; fi
+    done <"$run/before" >>"$run/writes"
+}
+
+run_case_on_kubesim() { # shell case-file
+    declared=
+    prepare "$2"
+    if ! load "$2"; then
+        skipped=$((skipped + 1))
+        echo "skipped, no server would have it: $(jq -r .name "$2"): $(jq -r '.message // .' "$run/answer" 2>/dev/null | head -c 200)"
+        end_sim
+        return
+    fi
+    look >"$run/before"
+    code=0
+    # shellcheck disable=SC2086
+    KUBECONFIG=$run/kubeconfig RESIZE_QUIET_SECONDS=0 RESIZE_TIMEOUT_SECONDS=5 RESIZE_NAMESPACE=$namespace RESIZE_DECLARED=$declared \
+        TMPDIR=$run timeout 120 $1 "$work/resize.sh" >"$run/out" 2>"$run/err" || code=$?
+    look >"$run/after"
+    end_sim
+    compare_looks
+    judge_case "$1" "$2"
+}
+
 run_table() {
     local file name index
     for file in "$cases"/*.json; do
@@ -92,6 +177,10 @@ run_table() {
             run=$work/$index-${shell%% *}
             mkdir "$run"
             printf '%s\n' "$line" >"$run/case.json"
+            if [ "$server" = kubesim ]; then
+                run_case_on_kubesim "$shell" "$run/case.json" </dev/null
+                continue
+            fi
             prepare "$run/case.json"
             run_script "$shell" </dev/null
             judge_case "$shell" "$run/case.json"
@@ -251,7 +340,7 @@ EOQ
 }
 
 run_table
-if [ -z "$pattern" ]; then
+if [ -z "$pattern" ] && [ "$server" = fake ]; then
     for shell in "${shells[@]}"; do
         run_scenes
         run_slips
