@@ -112,8 +112,8 @@ void controller_take_answer(struct controller *controller, enum kube_resource re
     for (size_t i = 0; i < WATCHED_COUNT; i++)
         if (watched_resources[i] == resource && controller->watched[i].watch)
             version = kube_watch_version(controller->watched[i].watch);
-    store_take_answer(controller->store, resource, object, version, env_wall_us(controller->env),
-                      env_boot_us(controller->env));
+    fact_store_take_answer(controller->store, resource, object, version, env_wall_us(controller->env),
+                           env_boot_us(controller->env));
 }
 
 static void check_listed(struct controller *controller)
@@ -138,8 +138,8 @@ static void list_begin(void *context)
 static void list_end(void *context)
 {
     struct watched *watched = context;
-    store_sweep(watched->controller->store, watched->resource, watched->mark,
-                kube_watch_version(watched->watch));
+    fact_store_sweep(watched->controller->store, watched->resource, watched->mark,
+                     kube_watch_version(watched->watch));
     watched->listed = true;
     check_listed(watched->controller);
 }
@@ -148,8 +148,8 @@ static void watch_object(void *context, const cJSON *object)
 {
     struct watched *watched = context;
     struct controller *controller = watched->controller;
-    store_take(controller->store, watched->resource, object, watched->mark, env_wall_us(controller->env),
-               env_boot_us(controller->env));
+    fact_store_take(controller->store, watched->resource, object, watched->mark, env_wall_us(controller->env),
+                    env_boot_us(controller->env));
     if (watched->resource == KUBE_REVISION)
         kept_seen(controller, object);
     const char *key = kube_object_annotation(object, STEP_ANNOTATION);
@@ -160,7 +160,7 @@ static void watch_object(void *context, const cJSON *object)
 static void watch_deleted(void *context, const cJSON *last_state)
 {
     struct watched *watched = context;
-    store_drop(watched->controller->store, watched->resource, last_state);
+    fact_store_drop(watched->controller->store, watched->resource, last_state);
     if (watched->resource == KUBE_REVISION)
         kept_gone(watched->controller, last_state);
 }
@@ -269,7 +269,7 @@ static void report_unread(struct refresh *refresh, const struct kube_answer *ans
 /* Gates, status and other pods must not wait for one object that cannot be read. */
 static void give_up(struct refresh *refresh)
 {
-    struct set_group *group = store_find_key(refresh->controller->store, refresh->group_key);
+    struct set_group *group = fact_store_find_key(refresh->controller->store, refresh->group_key);
     if (refresh->given_up || !group || !group->turn)
         return;
     refresh->given_up = true;
@@ -286,7 +286,7 @@ static void refresh_done(void *context, const struct kube_answer *answer)
     if (answer->outcome == KUBE_OK && cJSON_IsObject(answer->body)) {
         controller_take_answer(controller, refresh->resource, answer->body);
     } else if (answer->http == 404 && str_equal(answer->reason, "NotFound")) {
-        store_drop_name(controller->store, refresh->resource, refresh->namespace, refresh->name);
+        fact_store_drop_name(controller->store, refresh->resource, refresh->namespace, refresh->name);
     } else {
         if (answer->outcome == KUBE_REFUSED && refresh->attempt == 0)
             report_unread(refresh, answer);
@@ -296,7 +296,7 @@ static void refresh_done(void *context, const struct kube_answer *answer)
             env, kube_backoff_us(env, refresh->attempt++, answer->retry_after_us), refresh_now, refresh);
         return;
     }
-    struct set_group *group = store_find_key(controller->store, refresh->group_key);
+    struct set_group *group = fact_store_find_key(controller->store, refresh->group_key);
     if (group && group->turn) {
         struct turn *turn = group->turn;
         note_reading(refresh, group, answer->outcome == KUBE_OK ? answer->body : NULL);
@@ -341,7 +341,7 @@ static void wake_set(struct controller *controller, const char *namespace, const
 {
     if (controller->options.namespace && !str_equal(controller->options.namespace, namespace))
         return; /* not ours to look at */
-    struct set_group *group = store_need_group(controller->store, namespace, name);
+    struct set_group *group = fact_store_need_group(controller->store, namespace, name);
     (void)controller_turn_of(group);
     loop_wake(controller->loop, group->key);
 }
@@ -552,7 +552,7 @@ struct controller *controller_start(const struct controller_options *options)
                                                                  .context = controller});
     controller->loop = loop_make(options->env, options->journal, controller_handle, controller);
     loop_set_room(controller->loop, gateway_has_room);
-    controller->store = store_make(group_changed, group_dropped, controller);
+    controller->store = fact_store_make(group_changed, group_dropped, controller);
     journal_on_health(options->journal, health_changed, controller);
     journal_on_warning(options->journal, journal_warns, controller);
     start_watches(controller);
@@ -582,7 +582,7 @@ void controller_free(struct controller *controller)
     exempt_free(controller->exempt);
     follow_forget_asked(controller);
     event_recorder_free(controller->recorder);
-    store_free(controller->store);
+    fact_store_free(controller->store);
     loop_free(controller->loop);
     free(controller->why_not_ready);
     free(controller->reported);

@@ -58,7 +58,7 @@ void follow_forget_asked(struct controller *controller)
 /* The group, when it and its turn are still there; else NULL. Its set may be gone, or another one by now. */
 static struct set_group *asked_group(const struct asked *asked)
 {
-    struct set_group *group = store_find_key(asked->controller->store, asked->key);
+    struct set_group *group = fact_store_find_key(asked->controller->store, asked->key);
     return group && group->turn ? group : NULL;
 }
 
@@ -473,7 +473,7 @@ void follow_set_gone(struct controller *controller, struct set_group *group)
     controller_forget_refreshes(controller, group);
     turn_free(turn);
     group->turn = NULL;
-    store_drop_if_empty(controller->store, group);
+    fact_store_drop_if_empty(controller->store, group);
 }
 
 /* --- Events --------------------------------------------------------------------------------------------- */

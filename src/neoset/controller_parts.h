@@ -9,7 +9,7 @@
 #include "control/loop.h"
 #include "kube/watch.h"
 #include "neoset/controller.h"
-#include "neoset/controller_store.h"
+#include "neoset/fact_store.h"
 #include "neoset/plan.h"
 
 enum { WATCHED_SETS, WATCHED_PODS, WATCHED_CLAIMS, WATCHED_REVISIONS, WATCHED_COUNT };
@@ -103,7 +103,7 @@ struct controller {
     struct gateway *gateway;
     struct lease *lease; /* NULL: without */
     struct loop *loop;
-    struct store *store;
+    struct fact_store *store;
     struct watched watched[WATCHED_COUNT];
     struct kept_manifest *kept; /* of StatefulSets that somebody took from their pods */
     struct refresh *refreshes;

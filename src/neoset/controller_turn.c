@@ -15,7 +15,7 @@ struct view {
 static const struct claim_fact *view_claim(void *context, const char *name)
 {
     const struct view *view = context;
-    return store_find_claim(view->controller->store, view->group->namespace, name);
+    return fact_store_find_claim(view->controller->store, view->group->namespace, name);
 }
 
 static bool view_open_step(void *context, enum kube_resource resource, const char *name,
@@ -56,10 +56,10 @@ static const struct pod_fact **facts_of(const struct pod_slot *slots, size_t cou
     return pods;
 }
 
-static const struct revision_fact **revisions_of(const struct store *store, const struct set_group *group,
-                                                 size_t *ret_count)
+static const struct revision_fact **revisions_of(const struct fact_store *store,
+                                                 const struct set_group *group, size_t *ret_count)
 {
-    const struct owner_slot *owner = store_find_revisions(store, group->set->uid);
+    const struct owner_slot *owner = fact_store_find_revisions(store, group->set->uid);
     size_t count = owner ? owner->count : 0;
     const struct revision_fact **revisions = xcalloc(count + 1, sizeof(*revisions));
     for (size_t i = 0; i < count; i++)
@@ -85,25 +85,26 @@ static void add_rival(struct claims_view *view, const struct neoset_fact *rival)
     view->rivals[view->rival_count++] = rival;
 }
 
-static void add_rivals(const struct store *store, const struct set_group *group, const char *claim,
+static void add_rivals(const struct fact_store *store, const struct set_group *group, const char *claim,
                        struct claims_view *view)
 {
     size_t position = 0;
     char *name = NULL;
     while ((name = neoset_claim_next_set(claim, &position)) != NULL) {
         const struct set_group *other =
-            strcmp(name, group->name) == 0 ? NULL : store_find_group(store, group->namespace, name);
+            strcmp(name, group->name) == 0 ? NULL : fact_store_find_group(store, group->namespace, name);
         if (other && other->set)
             add_rival(view, other->set);
         free(name);
     }
 }
 
-static struct claims_view claims_of(const struct store *store, const struct set_group *group)
+static struct claims_view claims_of(const struct fact_store *store, const struct set_group *group)
 {
     struct claims_view view = {0};
-    const struct claimant_slot *claimant =
-        group->set->claim_template_count > 0 ? store_find_claims(store, group->namespace, group->name) : NULL;
+    const struct claimant_slot *claimant = group->set->claim_template_count > 0
+                                               ? fact_store_find_claims(store, group->namespace, group->name)
+                                               : NULL;
     size_t count = claimant ? claimant->count : 0;
     view.claims = xcalloc(count + 1, sizeof(*view.claims));
     for (; view.claim_count < count; view.claim_count++) {
@@ -136,14 +137,14 @@ static void plan(struct controller *controller, struct set_group *group, struct 
     CLEANUP_FREE char *parked =
         gateway_parked_text(controller->gateway, KUBE_NEOSET, group->namespace, group->name);
     snapshot.parked = parked;
-    snapshot.same_selector = store_find_same_selector(controller->store, group);
+    snapshot.same_selector = fact_store_find_same_selector(controller->store, group);
     snapshot.journal_went_back = controller->went_back;
     snapshot.fresh = controller_is_fresh(controller, &why);
     snapshot.not_fresh = why;
     const struct pod_fact **pods = facts_of(group->pods, group->pod_count);
     const struct pod_fact **prefetches = facts_of(group->prefetches, group->prefetch_count);
     const struct revision_fact **revisions = revisions_of(controller->store, group, &snapshot.revision_count);
-    const struct owner_slot *orphans = store_find_orphans(controller->store, group->namespace);
+    const struct owner_slot *orphans = fact_store_find_orphans(controller->store, group->namespace);
     CLEANUP_FREE const struct revision_fact **orphan_facts =
         xcalloc(orphans ? orphans->count + 1 : 1, sizeof(const struct revision_fact *));
     for (size_t i = 0; orphans && i < orphans->count; i++)
@@ -268,7 +269,7 @@ static void handle_set(struct controller *controller, struct set_group *group)
 void controller_handle(void *context, const char *key)
 {
     struct controller *controller = context;
-    struct set_group *group = store_find_key(controller->store, key);
+    struct set_group *group = fact_store_find_key(controller->store, key);
     if (!group || !controller_may_plan(controller))
         return; /* everything is woken when we may */
     if (group->set)
@@ -308,7 +309,7 @@ static void take_outcome_object(struct controller *controller, struct set_group 
 {
     const struct kube_ref *target = &outcome->target;
     if (outcome->object && is_gone_at_once(outcome)) {
-        store_drop(controller->store, target->resource, outcome->object);
+        fact_store_drop(controller->store, target->resource, outcome->object);
         return;
     }
     if (outcome->object) {
@@ -326,12 +327,13 @@ void controller_step_done(void *context, const struct step_outcome *outcome)
     struct controller *controller = context;
     const struct kube_ref *of = &outcome->operation_object;
     report_outcome(controller, outcome);
-    struct set_group *group = of->name ? store_find_group(controller->store, of->namespace, of->name) : NULL;
+    struct set_group *group =
+        of->name ? fact_store_find_group(controller->store, of->namespace, of->name) : NULL;
     if (group && group->memory)
         neoset_note_outcome(group->memory, outcome, env_boot_us(controller->env));
     take_outcome_object(controller, group, outcome);
     loop_go_on(controller->loop);
-    group = of->name ? store_find_group(controller->store, of->namespace, of->name) : NULL;
+    group = of->name ? fact_store_find_group(controller->store, of->namespace, of->name) : NULL;
     if (!group)
         return;
     follow_step_outcome(controller, group, outcome);

@@ -2,7 +2,7 @@
  *
  * The facts that the controller keeps: the newest version wins, whoever brings it; what a full list does not
  * show is gone; whose facts changed is told. */
-#include "neoset/controller_store.h"
+#include "neoset/fact_store.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 struct scene {
-    struct store *store;
+    struct fact_store *store;
     char changed[256]; /* keys of groups, in the order told */
     int dropped;
 };
@@ -33,7 +33,7 @@ static void dropped(void *context, struct set_group *group)
 static int setup(void **state)
 {
     struct scene *scene = xcalloc(1, sizeof(*scene));
-    scene->store = store_make(changed, dropped, scene);
+    scene->store = fact_store_make(changed, dropped, scene);
     *state = scene;
     return 0;
 }
@@ -41,7 +41,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct scene *scene = *state;
-    store_free(scene->store);
+    fact_store_free(scene->store);
     free(scene);
     return 0;
 }
@@ -63,7 +63,7 @@ static cJSON *parse(const char *text)
 static void take(struct scene *scene, enum kube_resource resource, const char *text, uint32_t mark)
 {
     CLEANUP_JSON cJSON *object = parse(text);
-    store_take(scene->store, resource, object, mark, 1000, 1000);
+    fact_store_take(scene->store, resource, object, mark, 1000, 1000);
 }
 
 static void answer(struct scene *scene, enum kube_resource resource, const char *text,
@@ -71,14 +71,14 @@ static void answer(struct scene *scene, enum kube_resource resource, const char 
 {
     cJSON *object = NULL;
     assert_int_equal(json_parse(text, strlen(text), &object, NULL), 0);
-    store_take_answer(scene->store, resource, object, watch_version, 0, 0);
+    fact_store_take_answer(scene->store, resource, object, watch_version, 0, 0);
     json_delete(object);
 }
 
 static void drop(struct scene *scene, enum kube_resource resource, const char *text)
 {
     CLEANUP_JSON cJSON *object = parse(text);
-    store_drop(scene->store, resource, object);
+    fact_store_drop(scene->store, resource, object);
 }
 
 #define META(name, uid, version, more)                                                                       \
@@ -101,7 +101,7 @@ static void drop(struct scene *scene, enum kube_resource resource, const char *t
 
 static const struct pod_fact *pod(const struct scene *scene, int ordinal)
 {
-    const struct set_group *group = store_find_group(scene->store, "db", "mysql");
+    const struct set_group *group = fact_store_find_group(scene->store, "db", "mysql");
     for (size_t i = 0; group && i < group->pod_count; i++)
         if (group->pods[i].fact->ordinal == ordinal)
             return group->pods[i].fact;
@@ -120,7 +120,7 @@ static void an_older_version_never_replaces_a_newer_one(void **state)
     assert_string_equal(pod(scene, 4)->version, "1000");
     take(scene, KUBE_NEOSET, SET("s", "10"), 1);
     take(scene, KUBE_NEOSET, SET("s", "9"), 1);
-    assert_string_equal(store_find_group(scene->store, "db", "mysql")->set->version, "10");
+    assert_string_equal(fact_store_find_group(scene->store, "db", "mysql")->set->version, "10");
 }
 
 static void another_pod_of_the_name_replaces_the_one_before(void **state)
@@ -142,7 +142,7 @@ static void what_an_answer_says_is_gone_does_not_come_back_by_a_late_line(void *
     struct scene *scene = *state;
     take(scene, KUBE_NEOSET, SET("s", "1"), 1);
     take(scene, KUBE_POD, POD("mysql-4", "u1", "10"), 1);
-    store_drop_name(scene->store, KUBE_POD, "db", "mysql-4");
+    fact_store_drop_name(scene->store, KUBE_POD, "db", "mysql-4");
     take(scene, KUBE_POD, POD("mysql-4", "u1", "11"), 1);
     assert_null(pod(scene, 4));
     take(scene, KUBE_POD, POD("mysql-4", "u2", "12"), 1);
@@ -167,7 +167,7 @@ static void an_answer_that_the_watch_has_passed_brings_nothing_back(void **state
         answer(scene, objects[i].resource, objects[i].text, "10");
     }
     assert_null(pod(scene, 4));
-    const struct set_group *group = store_find_group(scene->store, "db", "mysql");
+    const struct set_group *group = fact_store_find_group(scene->store, "db", "mysql");
     assert_true(!group || !group->set);
     /* What the watch has not come to is new. */
     answer(scene, KUBE_POD, POD("mysql-4", "u2", "13"), "12");
@@ -180,7 +180,7 @@ static void a_list_does_not_judge_what_is_newer_than_it(void **state)
     take(scene, KUBE_NEOSET, SET("s", "1"), 1);
     answer(scene, KUBE_POD, POD("mysql-3", "u3", "9"), NULL);
     answer(scene, KUBE_POD, POD("mysql-4", "u4", "11"), NULL);
-    store_sweep(scene->store, KUBE_POD, 2, "10");
+    fact_store_sweep(scene->store, KUBE_POD, 2, "10");
     assert_null(pod(scene, 3));
     assert_string_equal(pod(scene, 4)->uid, "u4");
 }
@@ -192,20 +192,20 @@ static void what_the_watch_says_is_gone_does_not_come_back_by_a_late_answer(void
     take(scene, KUBE_NEOSET, SET("s", "1"), 1);
     take(scene, KUBE_POD, POD("mysql-4", "u1", "10"), 1);
     take(scene, KUBE_POD, PREFETCH("u2", "11"), 1);
-    assert_int_equal(store_find_group(scene->store, "db", "mysql")->prefetch_count, 1);
+    assert_int_equal(fact_store_find_group(scene->store, "db", "mysql")->prefetch_count, 1);
     drop(scene, KUBE_POD, POD("mysql-4", "u1", "12"));
     drop(scene, KUBE_POD, PREFETCH("u2", "13"));
     take(scene, KUBE_POD, POD("mysql-4", "u1", "11"), 1);
     take(scene, KUBE_POD, PREFETCH("u2", "12"), 1);
     assert_null(pod(scene, 4));
-    assert_int_equal(store_find_group(scene->store, "db", "mysql")->prefetch_count, 0);
+    assert_int_equal(fact_store_find_group(scene->store, "db", "mysql")->prefetch_count, 0);
 }
 
 static void pods_that_fetch_are_kept_beside_the_pods_of_the_set(void **state)
 {
     struct scene *scene = *state;
     take(scene, KUBE_POD, PREFETCH("u2", "11"), 1);
-    const struct set_group *group = store_find_group(scene->store, "db", "mysql");
+    const struct set_group *group = fact_store_find_group(scene->store, "db", "mysql");
     assert_int_equal(group->prefetch_count, 1);
     assert_int_equal(group->pod_count, 0);
     take(scene, KUBE_POD, PREFETCH("u2", "10"), 1);
@@ -214,12 +214,12 @@ static void pods_that_fetch_are_kept_beside_the_pods_of_the_set(void **state)
     take(scene, KUBE_POD, POD("mysql-prefetch-zzzzzzzzzz", "u3", "12"), 1);
     assert_int_equal(group->prefetch_count, 1);
     assert_changed(scene, "db/mysql ");
-    store_sweep(scene->store, KUBE_POD, 2, "15");
-    assert_null(store_find_group(scene->store, "db", "mysql"));
+    fact_store_sweep(scene->store, KUBE_POD, 2, "15");
+    assert_null(fact_store_find_group(scene->store, "db", "mysql"));
     assert_int_equal(scene->dropped, 1);
     take(scene, KUBE_POD, PREFETCH("u4", "20"), 2);
-    store_drop_name(scene->store, KUBE_POD, "db", "mysql-prefetch-bcdfghjklm");
-    assert_null(store_find_group(scene->store, "db", "mysql"));
+    fact_store_drop_name(scene->store, KUBE_POD, "db", "mysql-prefetch-bcdfghjklm");
+    assert_null(fact_store_find_group(scene->store, "db", "mysql"));
 }
 
 static void pods_are_kept_in_order_by_name_whoever_owns_them(void **state)
@@ -231,7 +231,7 @@ static void pods_are_kept_in_order_by_name_whoever_owns_them(void **state)
     take(scene, KUBE_POD, POD("mysql-01", "d", "4"), 1); /* no ordinal */
     take(scene, KUBE_POD, POD("mysql", "e", "5"), 1);
     take(scene, KUBE_POD, POD("my-sql-3", "f", "6"), 1); /* another set's */
-    const struct set_group *group = store_find_group(scene->store, "db", "mysql");
+    const struct set_group *group = fact_store_find_group(scene->store, "db", "mysql");
     assert_int_equal(group->pod_count, 3);
     assert_int_equal(group->pods[0].fact->ordinal, 0);
     assert_int_equal(group->pods[1].fact->ordinal, 2);
@@ -249,14 +249,14 @@ static void what_a_full_list_does_not_show_is_gone(void **state)
     /* The next list: one is unchanged, and one came by an answer in between. */
     take(scene, KUBE_POD, POD("mysql-0", "a", "1"), 2);
     take(scene, KUBE_POD, POD("mysql-2", "d", "9"), 2);
-    store_sweep(scene->store, KUBE_POD, 2, NULL);
+    fact_store_sweep(scene->store, KUBE_POD, 2, NULL);
     assert_non_null(pod(scene, 0));
     assert_null(pod(scene, 1));
     assert_non_null(pod(scene, 2));
-    assert_null(store_find_group(scene->store, "db", "other"));
+    assert_null(fact_store_find_group(scene->store, "db", "other"));
     assert_int_equal(scene->dropped, 1);
-    store_sweep(scene->store, KUBE_NEOSET, 2, NULL);
-    assert_null(store_find_group(scene->store, "db", "mysql")->set);
+    fact_store_sweep(scene->store, KUBE_NEOSET, 2, NULL);
+    assert_null(fact_store_find_group(scene->store, "db", "mysql")->set);
     assert_int_equal(scene->store->set_count, 0);
 }
 
@@ -267,15 +267,15 @@ static void revisions_belong_to_the_uid_that_controls_them(void **state)
     take(scene, KUBE_REVISION, REVISION("mysql-a", "1", "NeoSet", "s1"), 1);
     take(scene, KUBE_REVISION, REVISION("mysql-b", "2", "NeoSet", "s1"), 1);
     take(scene, KUBE_REVISION, REVISION("web-c", "3", "StatefulSet", "s1"), 1);
-    assert_int_equal(store_find_revisions(scene->store, "s1")->count, 2);
+    assert_int_equal(fact_store_find_revisions(scene->store, "s1")->count, 2);
     /* A set of the same name, born anew. */
     take(scene, KUBE_REVISION, REVISION("mysql-b", "4", "NeoSet", "s2"), 1);
-    assert_int_equal(store_find_revisions(scene->store, "s1")->count, 1);
-    assert_int_equal(store_find_revisions(scene->store, "s2")->count, 1);
+    assert_int_equal(fact_store_find_revisions(scene->store, "s1")->count, 1);
+    assert_int_equal(fact_store_find_revisions(scene->store, "s2")->count, 1);
     drop(scene, KUBE_REVISION, META("mysql-a", "r", "5", "") "}");
-    assert_null(store_find_revisions(scene->store, "s1"));
-    store_sweep(scene->store, KUBE_REVISION, 2, NULL);
-    assert_null(store_find_revisions(scene->store, "s2"));
+    assert_null(fact_store_find_revisions(scene->store, "s1"));
+    fact_store_sweep(scene->store, KUBE_REVISION, 2, NULL);
+    assert_null(fact_store_find_revisions(scene->store, "s2"));
 }
 
 static void who_is_concerned_is_told(void **state)
@@ -289,14 +289,14 @@ static void who_is_concerned_is_told(void **state)
     assert_changed(scene, "");
     take(scene, KUBE_CLAIM, META("data-mysql-0", "c", "3", "") ",\"spec\":{}}", 1);
     assert_changed(scene, "db/mysql ");
-    assert_non_null(store_find_claim(scene->store, "db", "data-mysql-0"));
+    assert_non_null(fact_store_find_claim(scene->store, "db", "data-mysql-0"));
     take(scene, KUBE_CLAIM, META("data-other-0", "c", "3", "") ",\"spec\":{}}", 1);
     assert_changed(scene, "");
     take(scene, KUBE_REVISION, REVISION("mysql-a", "4", "NeoSet", "s"), 1);
     assert_changed(scene, "db/mysql ");
     drop(scene, KUBE_CLAIM, META("data-mysql-0", "c", "5", "") "}");
     assert_changed(scene, "db/mysql ");
-    assert_null(store_find_claim(scene->store, "db", "data-mysql-0"));
+    assert_null(fact_store_find_claim(scene->store, "db", "data-mysql-0"));
     drop(scene, KUBE_NEOSET, SET("another", "9"));
     assert_changed(scene, "");
     drop(scene, KUBE_NEOSET, SET("s", "9"));
@@ -305,7 +305,7 @@ static void who_is_concerned_is_told(void **state)
 
 static size_t claims_of(const struct scene *scene, const char *set)
 {
-    const struct claimant_slot *claimant = store_find_claims(scene->store, "db", set);
+    const struct claimant_slot *claimant = fact_store_find_claims(scene->store, "db", set);
     return claimant ? claimant->count : 0;
 }
 
@@ -324,7 +324,7 @@ static void claims_are_found_by_each_set_that_may_have_named_them(void **state)
     drop(scene, KUBE_CLAIM, META("data-my-sql-0", "a", "5", "") "}");
     assert_int_equal(claims_of(scene, "my-sql"), 0);
     assert_int_equal(claims_of(scene, "sql"), 1);
-    store_sweep(scene->store, KUBE_CLAIM, 2, NULL);
+    fact_store_sweep(scene->store, KUBE_CLAIM, 2, NULL);
     assert_int_equal(claims_of(scene, "sql"), 0);
 }
 

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "neoset/store_parts.h"
+#include "neoset/fact_store_parts.h"
 
 #include "kube/object.h"
 
 /* --- claims --------------------------------------------------------------------------------------------- */
 
-static void tell_claim_changed(struct store *store, const char *namespace, const char *claim_name)
+static void tell_claim_changed(struct fact_store *store, const char *namespace, const char *claim_name)
 {
     size_t position = 0;
     char *set_name = NULL;
     while ((set_name = neoset_claim_next_set(claim_name, &position)) != NULL) {
-        struct set_group *group = store_find_group(store, namespace, set_name);
+        struct set_group *group = fact_store_find_group(store, namespace, set_name);
         if (group && group->set)
-            store_tell_changed(store, group);
+            fact_store_tell_changed(store, group);
         free(set_name);
     }
 }
 
-const struct claimant_slot *store_find_claims(const struct store *store, const char *namespace,
-                                              const char *set_name)
+const struct claimant_slot *fact_store_find_claims(const struct fact_store *store, const char *namespace,
+                                                   const char *set_name)
 {
-    CLEANUP_FREE char *key = store_group_key(namespace, set_name);
+    CLEANUP_FREE char *key = fact_store_group_key(namespace, set_name);
     struct claimant_slot *claimant = NULL;
     HASH_FIND_STR(store->claimants, key, claimant);
     return claimant;
 }
 
-static void link_claimant(struct store *store, const char *set_name, struct claim_slot *slot)
+static void link_claimant(struct fact_store *store, const char *set_name, struct claim_slot *slot)
 {
-    CLEANUP_FREE char *key = store_group_key(slot->fact->namespace, set_name);
+    CLEANUP_FREE char *key = fact_store_group_key(slot->fact->namespace, set_name);
     struct claimant_slot *claimant = NULL;
     HASH_FIND_STR(store->claimants, key, claimant);
     if (!claimant) {
@@ -50,9 +50,9 @@ static void claimant_free(struct claimant_slot *claimant)
     free(claimant);
 }
 
-static void unlink_claimant(struct store *store, const char *set_name, const struct claim_slot *slot)
+static void unlink_claimant(struct fact_store *store, const char *set_name, const struct claim_slot *slot)
 {
-    CLEANUP_FREE char *key = store_group_key(slot->fact->namespace, set_name);
+    CLEANUP_FREE char *key = fact_store_group_key(slot->fact->namespace, set_name);
     struct claimant_slot *claimant = NULL;
     HASH_FIND_STR(store->claimants, key, claimant);
     ENSURE(claimant != NULL);
@@ -66,7 +66,7 @@ static void unlink_claimant(struct store *store, const char *set_name, const str
 }
 
 /* Each set that may have given the claim its name learns of it, or forgets it. */
-static void index_claim(struct store *store, struct claim_slot *slot, bool is_there)
+static void index_claim(struct fact_store *store, struct claim_slot *slot, bool is_there)
 {
     size_t position = 0;
     char *set_name = NULL;
@@ -79,29 +79,31 @@ static void index_claim(struct store *store, struct claim_slot *slot, bool is_th
     }
 }
 
-struct claim_slot *store_find_claim_slot(const struct store *store, const char *namespace, const char *name)
+struct claim_slot *fact_store_find_claim_slot(const struct fact_store *store, const char *namespace,
+                                              const char *name)
 {
-    CLEANUP_FREE char *key = store_group_key(namespace, name);
+    CLEANUP_FREE char *key = fact_store_group_key(namespace, name);
     struct claim_slot *slot = NULL;
     HASH_FIND_STR(store->claims, key, slot);
     return slot;
 }
 
-const struct claim_fact *store_find_claim(const struct store *store, const char *namespace, const char *name)
+const struct claim_fact *fact_store_find_claim(const struct fact_store *store, const char *namespace,
+                                               const char *name)
 {
-    const struct claim_slot *slot = store_find_claim_slot(store, namespace, name);
+    const struct claim_slot *slot = fact_store_find_claim_slot(store, namespace, name);
     return slot ? slot->fact : NULL;
 }
 
-void store_take_claim(struct store *store, const cJSON *object, uint32_t mark)
+void fact_store_take_claim(struct fact_store *store, const cJSON *object, uint32_t mark)
 {
     struct claim_fact *fact = claim_fact_make(store->pool, object);
     if (!fact)
         return;
-    struct claim_slot *slot = store_find_claim_slot(store, fact->namespace, fact->name);
+    struct claim_slot *slot = fact_store_find_claim_slot(store, fact->namespace, fact->name);
     if (slot && mark)
         slot->mark = mark;
-    if (slot && store_is_older(fact->version, slot->fact->version)) {
+    if (slot && fact_store_is_older(fact->version, slot->fact->version)) {
         claim_fact_free(fact);
         return;
     }
@@ -109,7 +111,7 @@ void store_take_claim(struct store *store, const cJSON *object, uint32_t mark)
         claim_fact_free(slot->fact); /* the new one has the same name */
     } else {
         slot = xcalloc(1, sizeof(*slot));
-        slot->key = store_group_key(fact->namespace, fact->name);
+        slot->key = fact_store_group_key(fact->namespace, fact->name);
         slot->mark = mark;
         HASH_ADD_KEYPTR(hh, store->claims, slot->key, strlen(slot->key), slot);
     }
@@ -127,7 +129,7 @@ static void claim_slot_free(struct claim_slot *slot)
     free(slot);
 }
 
-void store_remove_claim(struct store *store, struct claim_slot *slot)
+void fact_store_remove_claim(struct fact_store *store, struct claim_slot *slot)
 {
     index_claim(store, slot, false);
     HASH_DEL(store->claims, slot); /* NOLINT(clang-analyzer-unix.Malloc): does not follow uthash */
@@ -135,7 +137,7 @@ void store_remove_claim(struct store *store, struct claim_slot *slot)
     claim_slot_free(slot);
 }
 
-void store_free_claims(struct store *store)
+void fact_store_free_claims(struct fact_store *store)
 {
     struct claimant_slot *claimant = store->claimants, *next_claimant = NULL;
     HASH_CLEAR(hh, store->claimants);
@@ -153,19 +155,19 @@ void store_free_claims(struct store *store)
 
 /* --- revisions ------------------------------------------------------------------------------------------ */
 
-static struct owner_slot *find_owner(const struct store *store, const char *uid)
+static struct owner_slot *find_owner(const struct fact_store *store, const char *uid)
 {
     struct owner_slot *owner = NULL;
     HASH_FIND_STR(store->owners, uid, owner);
     return owner;
 }
 
-const struct owner_slot *store_find_revisions(const struct store *store, const char *uid)
+const struct owner_slot *fact_store_find_revisions(const struct fact_store *store, const char *uid)
 {
     return find_owner(store, uid);
 }
 
-const struct owner_slot *store_find_orphans(const struct store *store, const char *namespace)
+const struct owner_slot *fact_store_find_orphans(const struct fact_store *store, const char *namespace)
 {
     CLEANUP_FREE char *key = xasprintf("/%s", namespace);
     return find_owner(store, key);
@@ -178,7 +180,7 @@ static char *owner_key(const struct revision_fact *fact)
                            : xasprintf("/%s", fact->namespace ? fact->namespace : "");
 }
 
-static void link_owner(struct store *store, struct revision_slot *slot)
+static void link_owner(struct fact_store *store, struct revision_slot *slot)
 {
     CLEANUP_FREE char *key = owner_key(slot->fact);
     struct owner_slot *owner = find_owner(store, key);
@@ -201,7 +203,7 @@ static void owner_free(struct owner_slot *owner)
     free(owner);
 }
 
-static void unlink_owner(struct store *store, const struct revision_slot *slot)
+static void unlink_owner(struct fact_store *store, const struct revision_slot *slot)
 {
     CLEANUP_FREE char *key = owner_key(slot->fact);
     struct owner_slot *owner = find_owner(store, key);
@@ -215,21 +217,21 @@ static void unlink_owner(struct store *store, const struct revision_slot *slot)
     owner_free(owner);
 }
 
-struct revision_slot *store_find_revision_slot(const struct store *store, const char *namespace,
-                                               const char *name)
+struct revision_slot *fact_store_find_revision_slot(const struct fact_store *store, const char *namespace,
+                                                    const char *name)
 {
-    CLEANUP_FREE char *key = store_group_key(namespace, name);
+    CLEANUP_FREE char *key = fact_store_group_key(namespace, name);
     struct revision_slot *slot = NULL;
     HASH_FIND_STR(store->revisions, key, slot);
     return slot;
 }
 
-static void tell_revision_changed(struct store *store, const struct revision_slot *slot)
+static void tell_revision_changed(struct fact_store *store, const struct revision_slot *slot)
 {
     struct set_group *group =
-        slot->set_name ? store_find_group(store, slot->fact->namespace, slot->set_name) : NULL;
+        slot->set_name ? fact_store_find_group(store, slot->fact->namespace, slot->set_name) : NULL;
     if (group && group->set)
-        store_tell_changed(store, group);
+        fact_store_tell_changed(store, group);
 }
 
 /* "db-5f6d8c" → "db": whom an orphan may have belonged to; the caller's, or NULL. */
@@ -247,7 +249,7 @@ static void revision_slot_free(struct revision_slot *slot)
     free(slot);
 }
 
-void store_remove_revision(struct store *store, struct revision_slot *slot)
+void fact_store_remove_revision(struct fact_store *store, struct revision_slot *slot)
 {
     HASH_DEL(store->revisions, slot);
     unlink_owner(store, slot);
@@ -255,23 +257,23 @@ void store_remove_revision(struct store *store, struct revision_slot *slot)
     revision_slot_free(slot);
 }
 
-void store_lose_revision(struct store *store, struct revision_slot *slot)
+void fact_store_lose_revision(struct fact_store *store, struct revision_slot *slot)
 {
     struct set_group *group =
-        slot->set_name ? store_find_group(store, slot->fact->namespace, slot->set_name) : NULL;
+        slot->set_name ? fact_store_find_group(store, slot->fact->namespace, slot->set_name) : NULL;
     HASH_DEL(store->revisions, slot);
     unlink_owner(store, slot);
     if (group && group->set && str_equal(slot->fact->owner_uid, group->set->uid)) {
         struct revision_fact **place = &group->lost[group->next_lost++ % LOST_REVISIONS];
         revision_fact_free(*place);
         *place = STEAL(slot->fact);
-        store_tell_changed(store, group);
+        fact_store_tell_changed(store, group);
     }
     revision_slot_free(slot);
 }
 
 /* Only what a NeoSet controls, and orphans: StatefulSets and DaemonSets keep thousands of others. */
-void store_take_revision(struct store *store, const cJSON *object, uint32_t mark)
+void fact_store_take_revision(struct fact_store *store, const cJSON *object, uint32_t mark)
 {
     const cJSON *controller = kube_object_controller(object);
     bool is_ours = !controller || (str_equal(json_str(controller, "kind"), "NeoSet") &&
@@ -279,19 +281,19 @@ void store_take_revision(struct store *store, const cJSON *object, uint32_t mark
     const char *name = kube_object_name(object);
     if (!name)
         return;
-    struct revision_slot *slot = store_find_revision_slot(store, kube_object_namespace(object), name);
+    struct revision_slot *slot = fact_store_find_revision_slot(store, kube_object_namespace(object), name);
     if (slot && mark)
         slot->mark = mark;
-    if (slot && store_is_older(kube_object_version(object), slot->fact->version))
+    if (slot && fact_store_is_older(kube_object_version(object), slot->fact->version))
         return;
     if (slot)
-        store_remove_revision(store, slot);
+        fact_store_remove_revision(store, slot);
     if (!is_ours)
         return;
     struct revision_fact *fact = revision_fact_make(store->pool, object);
     ENSURE(fact && (fact->owner_uid || !controller));
     slot = xcalloc(1, sizeof(*slot));
-    slot->key = store_group_key(fact->namespace, fact->name);
+    slot->key = fact_store_group_key(fact->namespace, fact->name);
     slot->fact = fact;
     slot->set_name = controller ? xstrdup(json_str(controller, "name")) : set_of_revision(name);
     slot->mark = mark;
@@ -300,7 +302,7 @@ void store_take_revision(struct store *store, const cJSON *object, uint32_t mark
     tell_revision_changed(store, slot);
 }
 
-void store_free_revisions(struct store *store)
+void fact_store_free_revisions(struct fact_store *store)
 {
     struct owner_slot *owner = store->owners, *next_owner = NULL;
     HASH_CLEAR(hh, store->owners);

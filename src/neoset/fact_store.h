@@ -81,7 +81,7 @@ struct selector_slot {
     size_t room;
 };
 
-struct store {
+struct fact_store {
     struct intern *pool;
     struct selector_slot *selectors;
     struct set_group *groups;
@@ -98,41 +98,44 @@ struct store {
     void *context;
 };
 
-struct store *store_make(void (*changed)(void *context, struct set_group *group),
-                         void (*dropped)(void *context, struct set_group *group), void *context);
-void store_free(struct store *store);
+struct fact_store *fact_store_make(void (*changed)(void *context, struct set_group *group),
+                                   void (*dropped)(void *context, struct set_group *group), void *context);
+void fact_store_free(struct fact_store *store);
 
 /* NULL: nothing is known under this name. */
-struct set_group *store_find_group(const struct store *store, const char *namespace, const char *name);
-struct set_group *store_find_key(const struct store *store, const char *key);
+struct set_group *fact_store_find_group(const struct fact_store *store, const char *namespace,
+                                        const char *name);
+struct set_group *fact_store_find_key(const struct fact_store *store, const char *key);
 /* The same; made when it is not there. */
-struct set_group *store_need_group(struct store *store, const char *namespace, const char *name);
+struct set_group *fact_store_need_group(struct fact_store *store, const char *namespace, const char *name);
 /* Frees a group that neither a set, nor a pod, nor a turn uses any more. */
-void store_drop_if_empty(struct store *store, struct set_group *group);
-const struct claim_fact *store_find_claim(const struct store *store, const char *namespace, const char *name);
+void fact_store_drop_if_empty(struct fact_store *store, struct set_group *group);
+const struct claim_fact *fact_store_find_claim(const struct fact_store *store, const char *namespace,
+                                               const char *name);
 /* The claims that may be of a set of this name, ordinals that were scaled away too; NULL: none. */
-const struct claimant_slot *store_find_claims(const struct store *store, const char *namespace,
-                                              const char *set_name);
+const struct claimant_slot *fact_store_find_claims(const struct fact_store *store, const char *namespace,
+                                                   const char *set_name);
 /* The revisions that uid controls; NULL: none. */
-const struct owner_slot *store_find_revisions(const struct store *store, const char *uid);
+const struct owner_slot *fact_store_find_revisions(const struct fact_store *store, const char *uid);
 /* The revisions of a namespace that nobody controls; NULL: none. */
-const struct owner_slot *store_find_orphans(const struct store *store, const char *namespace);
+const struct owner_slot *fact_store_find_orphans(const struct fact_store *store, const char *namespace);
 
 /* Another set with this set's selector; NULL: none. Its name is valid until the store changes. */
-const char *store_find_same_selector(const struct store *store, const struct set_group *group);
+const char *fact_store_find_same_selector(const struct fact_store *store, const struct set_group *group);
 
 /* An object was seen: its fact replaces an older one. Kinds that are not kept are ignored. */
-void store_take(struct store *store, enum kube_resource resource, const cJSON *object, uint32_t mark,
-                int64_t wall_us, int64_t boot_us);
+void fact_store_take(struct fact_store *store, enum kube_resource resource, const cJSON *object,
+                     uint32_t mark, int64_t wall_us, int64_t boot_us);
 /* The answer to a write or a GET brought the object: it may be older than what the watch has told. An object
  * that is not known, of a version that the watch has passed (watch_version; NULL: it lists), was deleted
  * meanwhile. */
-void store_take_answer(struct store *store, enum kube_resource resource, const cJSON *object,
-                       const char *watch_version, int64_t wall_us, int64_t boot_us);
+void fact_store_take_answer(struct fact_store *store, enum kube_resource resource, const cJSON *object,
+                            const char *watch_version, int64_t wall_us, int64_t boot_us);
 /* An object was deleted; last_state is what it was. */
-void store_drop(struct store *store, enum kube_resource resource, const cJSON *last_state);
+void fact_store_drop(struct fact_store *store, enum kube_resource resource, const cJSON *last_state);
 /* A quorum read says that there is nothing under this name. */
-void store_drop_name(struct store *store, enum kube_resource resource, const char *namespace,
-                     const char *name);
+void fact_store_drop_name(struct fact_store *store, enum kube_resource resource, const char *namespace,
+                          const char *name);
 /* A full list ended: what does not have its mark is gone, unless it is newer than the list (list_version). */
-void store_sweep(struct store *store, enum kube_resource resource, uint32_t mark, const char *list_version);
+void fact_store_sweep(struct fact_store *store, enum kube_resource resource, uint32_t mark,
+                      const char *list_version);

@@ -1,53 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "neoset/store_parts.h"
+#include "neoset/fact_store_parts.h"
 
 #include "kube/object.h"
 
-char *store_group_key(const char *namespace, const char *name)
+char *fact_store_group_key(const char *namespace, const char *name)
 {
     return xasprintf("%s/%s", namespace ? namespace : "", name);
 }
 
-void store_tell_changed(struct store *store, struct set_group *group)
+void fact_store_tell_changed(struct fact_store *store, struct set_group *group)
 {
     store->changed(store->context, group);
 }
 
 /* Older than what we have, by the server's ordering. */
-bool store_is_older(const char *version, const char *than)
+bool fact_store_is_older(const char *version, const char *than)
 {
     return neoset_version_compare(version, than) < 0;
 }
 
 /* --- groups --------------------------------------------------------------------------------------------- */
 
-struct set_group *store_find_key(const struct store *store, const char *key)
+struct set_group *fact_store_find_key(const struct fact_store *store, const char *key)
 {
     struct set_group *group = NULL;
     HASH_FIND_STR(store->groups, key, group);
     return group;
 }
 
-struct set_group *store_find_group(const struct store *store, const char *namespace, const char *name)
+struct set_group *fact_store_find_group(const struct fact_store *store, const char *namespace,
+                                        const char *name)
 {
-    CLEANUP_FREE char *key = store_group_key(namespace, name);
-    return store_find_key(store, key);
+    CLEANUP_FREE char *key = fact_store_group_key(namespace, name);
+    return fact_store_find_key(store, key);
 }
 
-struct set_group *store_need_group(struct store *store, const char *namespace, const char *name)
+struct set_group *fact_store_need_group(struct fact_store *store, const char *namespace, const char *name)
 {
-    struct set_group *group = store_find_group(store, namespace, name);
+    struct set_group *group = fact_store_find_group(store, namespace, name);
     if (group)
         return group;
     group = xcalloc(1, sizeof(*group));
-    group->key = store_group_key(namespace, name);
+    group->key = fact_store_group_key(namespace, name);
     group->namespace = xstrdup(namespace ? namespace : "");
     group->name = xstrdup(name);
     HASH_ADD_KEYPTR(hh, store->groups, group->key, strlen(group->key), group);
     return group;
 }
 
-static void group_free(struct store *store, struct set_group *group)
+static void group_free(struct fact_store *store, struct set_group *group)
 {
     store->dropped(store->context, group);
     for (size_t i = 0; i < group->pod_count; i++)
@@ -68,7 +69,7 @@ static void group_free(struct store *store, struct set_group *group)
     free(group);
 }
 
-void store_drop_if_empty(struct store *store, struct set_group *group)
+void fact_store_drop_if_empty(struct fact_store *store, struct set_group *group)
 {
     if (group->set || group->pod_count > 0 || group->prefetch_count > 0 || group->turn)
         return;
@@ -78,17 +79,17 @@ void store_drop_if_empty(struct store *store, struct set_group *group)
 
 /* --- selectors ------------------------------------------------------------------------------------------ */
 
-static struct selector_slot *find_selector(const struct store *store, const struct set_group *group)
+static struct selector_slot *find_selector(const struct fact_store *store, const struct set_group *group)
 {
     if (!group->set || !group->set->selector_text)
         return NULL;
-    CLEANUP_FREE char *key = store_group_key(group->namespace, group->set->selector_text);
+    CLEANUP_FREE char *key = fact_store_group_key(group->namespace, group->set->selector_text);
     struct selector_slot *slot = NULL;
     HASH_FIND_STR(store->selectors, key, slot);
     return slot;
 }
 
-const char *store_find_same_selector(const struct store *store, const struct set_group *group)
+const char *fact_store_find_same_selector(const struct fact_store *store, const struct set_group *group)
 {
     const struct selector_slot *slot = find_selector(store, group);
     for (size_t i = 0; slot && i < slot->count; i++)
@@ -97,20 +98,20 @@ const char *store_find_same_selector(const struct store *store, const struct set
     return NULL;
 }
 
-static void tell_selector(struct store *store, const struct selector_slot *slot)
+static void tell_selector(struct fact_store *store, const struct selector_slot *slot)
 {
     for (size_t i = 0; slot->count > 1 && i < slot->count; i++)
-        store_tell_changed(store, slot->items[i]);
+        fact_store_tell_changed(store, slot->items[i]);
 }
 
-static void link_selector(struct store *store, struct set_group *group)
+static void link_selector(struct fact_store *store, struct set_group *group)
 {
     if (!group->set->selector_text)
         return;
     struct selector_slot *slot = find_selector(store, group);
     if (!slot) {
         slot = xcalloc(1, sizeof(*slot));
-        slot->key = store_group_key(group->namespace, group->set->selector_text);
+        slot->key = fact_store_group_key(group->namespace, group->set->selector_text);
         HASH_ADD_KEYPTR(hh, store->selectors, slot->key, strlen(slot->key), slot);
     }
     if (slot->count == slot->room) {
@@ -128,7 +129,7 @@ static void selector_free(struct selector_slot *slot)
     free(slot);
 }
 
-static void unlink_selector(struct store *store, const struct set_group *group)
+static void unlink_selector(struct fact_store *store, const struct set_group *group)
 {
     struct selector_slot *slot = find_selector(store, group);
     if (!slot)
@@ -145,16 +146,16 @@ static void unlink_selector(struct store *store, const struct set_group *group)
 
 /* --- sets ----------------------------------------------------------------------------------------------- */
 
-static void take_set(struct store *store, const cJSON *object, uint32_t mark, int64_t wall_us,
+static void take_set(struct fact_store *store, const cJSON *object, uint32_t mark, int64_t wall_us,
                      int64_t boot_us)
 {
     struct neoset_fact *fact = neoset_fact_make(store->pool, object);
     if (!fact)
         return;
-    struct set_group *group = store_need_group(store, fact->namespace, fact->name);
+    struct set_group *group = fact_store_need_group(store, fact->namespace, fact->name);
     if (mark || !group->set)
         group->set_mark = mark;
-    if (group->set && store_is_older(fact->version, group->set->version)) {
+    if (group->set && fact_store_is_older(fact->version, group->set->version)) {
         neoset_fact_free(fact);
         return;
     }
@@ -175,68 +176,68 @@ static void take_set(struct store *store, const cJSON *object, uint32_t mark, in
         for (size_t i = 0; i < group->prefetch_count; i++)
             neoset_observe_prefetch(group->memory, group->prefetches[i].fact, boot_us);
     }
-    store_tell_changed(store, group);
+    fact_store_tell_changed(store, group);
 }
 
-static void remove_set(struct store *store, struct set_group *group)
+static void remove_set(struct fact_store *store, struct set_group *group)
 {
     if (!group->set)
         return;
     unlink_selector(store, group);
     neoset_fact_free(STEAL(group->set));
     store->set_count--;
-    store_tell_changed(store, group);
-    store_drop_if_empty(store, group);
+    fact_store_tell_changed(store, group);
+    fact_store_drop_if_empty(store, group);
 }
 
 /* --- all kinds ------------------------------------------------------------------------------------------ */
 
-void store_take(struct store *store, enum kube_resource resource, const cJSON *object, uint32_t mark,
-                int64_t wall_us, int64_t boot_us)
+void fact_store_take(struct fact_store *store, enum kube_resource resource, const cJSON *object,
+                     uint32_t mark, int64_t wall_us, int64_t boot_us)
 {
     if (resource == KUBE_NEOSET)
         take_set(store, object, mark, wall_us, boot_us);
     else if (resource == KUBE_POD)
-        store_take_pod(store, object, mark, wall_us, boot_us);
+        fact_store_take_pod(store, object, mark, wall_us, boot_us);
     else if (resource == KUBE_CLAIM)
-        store_take_claim(store, object, mark);
+        fact_store_take_claim(store, object, mark);
     else if (resource == KUBE_REVISION)
-        store_take_revision(store, object, mark);
+        fact_store_take_revision(store, object, mark);
 }
 
-static bool is_known(const struct store *store, enum kube_resource resource, const cJSON *object)
+static bool is_known(const struct fact_store *store, enum kube_resource resource, const cJSON *object)
 {
     const char *namespace = kube_object_namespace(object), *name = kube_object_name(object);
     const struct set_group *group = NULL;
     switch (resource) {
     case KUBE_NEOSET:
-        group = store_find_group(store, namespace, name);
+        group = fact_store_find_group(store, namespace, name);
         return group && group->set;
     case KUBE_CLAIM:
-        return store_find_claim_slot(store, namespace, name) != NULL;
+        return fact_store_find_claim_slot(store, namespace, name) != NULL;
     case KUBE_REVISION:
-        return store_find_revision_slot(store, namespace, name) != NULL;
+        return fact_store_find_revision_slot(store, namespace, name) != NULL;
     case KUBE_POD:
-        return store_knows_pod(store, namespace, name);
+        return fact_store_knows_pod(store, namespace, name);
     default:
         return false;
     }
 }
 
-void store_take_answer(struct store *store, enum kube_resource resource, const cJSON *object,
-                       const char *watch_version, int64_t wall_us, int64_t boot_us)
+void fact_store_take_answer(struct fact_store *store, enum kube_resource resource, const cJSON *object,
+                            const char *watch_version, int64_t wall_us, int64_t boot_us)
 {
     const char *version = kube_object_version(object);
     if (!kube_object_name(object))
         return;
     bool is_passed = version && watch_version &&
-                     (str_equal(version, watch_version) || store_is_older(version, watch_version));
+                     (str_equal(version, watch_version) || fact_store_is_older(version, watch_version));
     if (is_passed && !is_known(store, resource, object))
         return;
-    store_take(store, resource, object, 0, wall_us, boot_us);
+    fact_store_take(store, resource, object, 0, wall_us, boot_us);
 }
 
-void store_drop(struct store *store, enum kube_resource resource, const cJSON *last_state)
+void fact_store_drop(struct fact_store *store, enum kube_resource resource, const cJSON *last_state)
 {
     const char *namespace = kube_object_namespace(last_state);
     const char *name = kube_object_name(last_state);
@@ -244,81 +245,82 @@ void store_drop(struct store *store, enum kube_resource resource, const cJSON *l
     if (!name)
         return;
     if (resource == KUBE_NEOSET) {
-        struct set_group *group = store_find_group(store, namespace, name);
+        struct set_group *group = fact_store_find_group(store, namespace, name);
         if (group && group->set && str_equal(group->set->uid, uid))
             remove_set(store, group);
     } else if (resource == KUBE_POD) {
-        store_drop_pod(store, namespace, name, uid);
+        fact_store_drop_pod(store, namespace, name, uid);
     } else if (resource == KUBE_CLAIM) {
-        struct claim_slot *slot = store_find_claim_slot(store, namespace, name);
+        struct claim_slot *slot = fact_store_find_claim_slot(store, namespace, name);
         if (slot && str_equal(slot->fact->uid, uid))
-            store_remove_claim(store, slot);
+            fact_store_remove_claim(store, slot);
     } else if (resource == KUBE_REVISION) {
-        struct revision_slot *slot = store_find_revision_slot(store, namespace, name);
+        struct revision_slot *slot = fact_store_find_revision_slot(store, namespace, name);
         if (slot && str_equal(slot->fact->uid, uid))
-            store_lose_revision(store, slot);
+            fact_store_lose_revision(store, slot);
     }
 }
 
-void store_drop_name(struct store *store, enum kube_resource resource, const char *namespace,
-                     const char *name)
+void fact_store_drop_name(struct fact_store *store, enum kube_resource resource, const char *namespace,
+                          const char *name)
 {
     if (resource == KUBE_POD) {
-        store_drop_pod(store, namespace, name, NULL);
+        fact_store_drop_pod(store, namespace, name, NULL);
     } else if (resource == KUBE_NEOSET) {
-        struct set_group *group = store_find_group(store, namespace, name);
+        struct set_group *group = fact_store_find_group(store, namespace, name);
         if (group)
             remove_set(store, group);
     } else if (resource == KUBE_CLAIM) {
-        struct claim_slot *slot = store_find_claim_slot(store, namespace, name);
+        struct claim_slot *slot = fact_store_find_claim_slot(store, namespace, name);
         if (slot)
-            store_remove_claim(store, slot);
+            fact_store_remove_claim(store, slot);
     } else if (resource == KUBE_REVISION) {
-        struct revision_slot *slot = store_find_revision_slot(store, namespace, name);
+        struct revision_slot *slot = fact_store_find_revision_slot(store, namespace, name);
         if (slot)
-            store_lose_revision(store, slot);
+            fact_store_lose_revision(store, slot);
     }
 }
 
-bool store_is_swept(uint32_t seen, uint32_t mark, const char *version, const char *list_version)
+bool fact_store_is_swept(uint32_t seen, uint32_t mark, const char *version, const char *list_version)
 {
-    return seen != mark && !(list_version && store_is_older(list_version, version));
+    return seen != mark && !(list_version && fact_store_is_older(list_version, version));
 }
 
-static void sweep_sets(struct store *store, uint32_t mark, const char *list_version)
+static void sweep_sets(struct fact_store *store, uint32_t mark, const char *list_version)
 {
     struct set_group *group = NULL, *next = NULL;
     HASH_ITER (hh, store->groups, group, next) {
-        if (group->set && store_is_swept(group->set_mark, mark, group->set->version, list_version))
+        if (group->set && fact_store_is_swept(group->set_mark, mark, group->set->version, list_version))
             remove_set(store, group);
     }
 }
 
-void store_sweep(struct store *store, enum kube_resource resource, uint32_t mark, const char *list_version)
+void fact_store_sweep(struct fact_store *store, enum kube_resource resource, uint32_t mark,
+                      const char *list_version)
 {
     if (resource == KUBE_NEOSET) {
         sweep_sets(store, mark, list_version);
     } else if (resource == KUBE_POD) {
-        store_sweep_pods(store, mark, list_version);
+        fact_store_sweep_pods(store, mark, list_version);
     } else if (resource == KUBE_CLAIM) {
         struct claim_slot *slot = NULL, *next = NULL;
         HASH_ITER (hh, store->claims, slot, next) {
-            if (store_is_swept(slot->mark, mark, slot->fact->version, list_version))
-                store_remove_claim(store, slot);
+            if (fact_store_is_swept(slot->mark, mark, slot->fact->version, list_version))
+                fact_store_remove_claim(store, slot);
         }
     } else if (resource == KUBE_REVISION) {
         struct revision_slot *slot = NULL, *next = NULL;
         HASH_ITER (hh, store->revisions, slot, next) {
-            if (store_is_swept(slot->mark, mark, slot->fact->version, list_version))
-                store_lose_revision(store, slot);
+            if (fact_store_is_swept(slot->mark, mark, slot->fact->version, list_version))
+                fact_store_lose_revision(store, slot);
         }
     }
 }
 
-struct store *store_make(void (*changed)(void *context, struct set_group *group),
-                         void (*dropped)(void *context, struct set_group *group), void *context)
+struct fact_store *fact_store_make(void (*changed)(void *context, struct set_group *group),
+                                   void (*dropped)(void *context, struct set_group *group), void *context)
 {
-    struct store *store = xcalloc(1, sizeof(*store));
+    struct fact_store *store = xcalloc(1, sizeof(*store));
     store->pool = intern_make();
     store->changed = changed;
     store->dropped = dropped;
@@ -326,7 +328,7 @@ struct store *store_make(void (*changed)(void *context, struct set_group *group)
     return store;
 }
 
-static void free_selectors(struct store *store)
+static void free_selectors(struct fact_store *store)
 {
     struct selector_slot *slot = store->selectors, *next = NULL;
     HASH_CLEAR(hh, store->selectors);
@@ -336,7 +338,7 @@ static void free_selectors(struct store *store)
     }
 }
 
-static void free_groups(struct store *store)
+static void free_groups(struct fact_store *store)
 {
     struct set_group *group = store->groups, *next = NULL;
     HASH_CLEAR(hh, store->groups);
@@ -346,14 +348,14 @@ static void free_groups(struct store *store)
     }
 }
 
-void store_free(struct store *store)
+void fact_store_free(struct fact_store *store)
 {
     if (!store)
         return;
     free_selectors(store);
     free_groups(store);
-    store_free_claims(store);
-    store_free_revisions(store);
+    fact_store_free_claims(store);
+    fact_store_free_revisions(store);
     intern_free(store->pool);
     free(store);
 }

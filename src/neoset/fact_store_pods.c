@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "neoset/store_parts.h"
+#include "neoset/fact_store_parts.h"
 
 #include "kube/object.h"
 
@@ -26,7 +26,7 @@ static struct pod_slot *pod_slot(const struct set_group *group, int ordinal)
                                                                                    : NULL;
 }
 
-static struct pod_slot *insert_pod(struct store *store, struct set_group *group, int ordinal)
+static struct pod_slot *insert_pod(struct fact_store *store, struct set_group *group, int ordinal)
 {
     size_t place = pod_place(group, ordinal);
     if (group->pod_count == group->pod_room) {
@@ -40,7 +40,7 @@ static struct pod_slot *insert_pod(struct store *store, struct set_group *group,
     return &group->pods[place];
 }
 
-static void remove_pod(struct store *store, struct set_group *group, struct pod_slot *slot)
+static void remove_pod(struct fact_store *store, struct set_group *group, struct pod_slot *slot)
 {
     if (group->memory)
         neoset_forget_pod(group->memory, slot->fact->ordinal);
@@ -49,8 +49,8 @@ static void remove_pod(struct store *store, struct set_group *group, struct pod_
     memmove(slot, slot + 1, (group->pod_count - place - 1) * sizeof(*slot));
     group->pod_count--;
     store->pod_count--;
-    store_tell_changed(store, group);
-    store_drop_if_empty(store, group);
+    fact_store_tell_changed(store, group);
+    fact_store_drop_if_empty(store, group);
 }
 
 static bool is_known_gone(const struct set_group *group, const char *uid)
@@ -76,20 +76,21 @@ static bool brings_news(const struct set_group *group, struct pod_slot *slot, co
 {
     if (slot && mark)
         slot->mark = mark;
-    bool is_older = slot && store_is_older(kube_object_version(object), slot->fact->version);
+    bool is_older = slot && fact_store_is_older(kube_object_version(object), slot->fact->version);
     return !is_older && !is_known_gone(group, kube_object_uid(object));
 }
 
 /* --- pods that fetch images --------------------------------------------------------------------------- */
 
 /* The group that such a pod's name belongs to; NULL: it is not such a name, or there is no group. */
-static struct set_group *group_of_prefetch(const struct store *store, const char *namespace, const char *name)
+static struct set_group *group_of_prefetch(const struct fact_store *store, const char *namespace,
+                                           const char *name)
 {
     size_t length = 0;
     if (!name || !neoset_split_prefetch_name(name, &length))
         return NULL;
     CLEANUP_FREE char *set_name = xstrndup(name, length);
-    return store_find_group(store, namespace, set_name);
+    return fact_store_find_group(store, namespace, set_name);
 }
 
 static struct pod_slot *prefetch_slot(const struct set_group *group, const char *name)
@@ -100,12 +101,12 @@ static struct pod_slot *prefetch_slot(const struct set_group *group, const char 
     return NULL;
 }
 
-static void remove_prefetch(struct store *store, struct set_group *group, struct pod_slot *slot)
+static void remove_prefetch(struct fact_store *store, struct set_group *group, struct pod_slot *slot)
 {
     pod_fact_free(slot->fact);
     *slot = group->prefetches[--group->prefetch_count];
-    store_tell_changed(store, group);
-    store_drop_if_empty(store, group);
+    fact_store_tell_changed(store, group);
+    fact_store_drop_if_empty(store, group);
 }
 
 /* Whoever made it without our label, it is not one of ours. */
@@ -114,20 +115,20 @@ static bool is_labelled(const cJSON *object)
     return json_path_str(object, "metadata", "labels", NEOSET_PREFETCH_LABEL, NULL) != NULL;
 }
 
-static void take_prefetch(struct store *store, const cJSON *object, uint32_t mark, int64_t boot_us)
+static void take_prefetch(struct fact_store *store, const cJSON *object, uint32_t mark, int64_t boot_us)
 {
     const char *name = kube_object_name(object);
     size_t length = 0;
     ENSURE(neoset_split_prefetch_name(name, &length));
     CLEANUP_FREE char *set_name = xstrndup(name, length);
     if (!is_labelled(object)) {
-        struct set_group *known = store_find_group(store, kube_object_namespace(object), set_name);
+        struct set_group *known = fact_store_find_group(store, kube_object_namespace(object), set_name);
         struct pod_slot *lost = known ? prefetch_slot(known, name) : NULL;
         if (lost)
             remove_prefetch(store, known, lost);
         return;
     }
-    struct set_group *group = store_need_group(store, kube_object_namespace(object), set_name);
+    struct set_group *group = fact_store_need_group(store, kube_object_namespace(object), set_name);
     struct pod_slot *slot = prefetch_slot(group, name);
     if (!brings_news(group, slot, object, mark))
         return;
@@ -144,23 +145,25 @@ static void take_prefetch(struct store *store, const cJSON *object, uint32_t mar
     slot->fact = fact;
     if (group->memory)
         neoset_observe_prefetch(group->memory, fact, boot_us);
-    store_tell_changed(store, group);
+    fact_store_tell_changed(store, group);
 }
 
 /* --- pods of sets ------------------------------------------------------------------------------------- */
 
 /* The group that a pod's name belongs to, and its ordinal; NULL: the name does not parse. */
-static struct set_group *group_of_pod(struct store *store, const char *namespace, const char *name, bool make,
-                                      int *ret_ordinal)
+static struct set_group *group_of_pod(struct fact_store *store, const char *namespace, const char *name,
+                                      bool make, int *ret_ordinal)
 {
     size_t length = 0;
     if (!name || !neoset_split_pod_name(name, &length, ret_ordinal))
         return NULL;
     CLEANUP_FREE char *set_name = xstrndup(name, length);
-    return make ? store_need_group(store, namespace, set_name) : store_find_group(store, namespace, set_name);
+    return make ? fact_store_need_group(store, namespace, set_name)
+                : fact_store_find_group(store, namespace, set_name);
 }
 
-void store_take_pod(struct store *store, const cJSON *object, uint32_t mark, int64_t wall_us, int64_t boot_us)
+void fact_store_take_pod(struct fact_store *store, const cJSON *object, uint32_t mark, int64_t wall_us,
+                         int64_t boot_us)
 {
     int ordinal = -1;
     const char *name = kube_object_name(object);
@@ -188,10 +191,10 @@ void store_take_pod(struct store *store, const cJSON *object, uint32_t mark, int
     slot->fact = fact;
     if (group->memory)
         neoset_observe_pod(group->memory, fact, wall_us, boot_us);
-    store_tell_changed(store, group);
+    fact_store_tell_changed(store, group);
 }
 
-bool store_knows_pod(const struct store *store, const char *namespace, const char *name)
+bool fact_store_knows_pod(const struct fact_store *store, const char *namespace, const char *name)
 {
     size_t length = 0;
     int ordinal = -1;
@@ -201,12 +204,12 @@ bool store_knows_pod(const struct store *store, const char *namespace, const cha
     if (!neoset_split_pod_name(name, &length, &ordinal))
         return false;
     CLEANUP_FREE char *set_name = xstrndup(name, length);
-    group = store_find_group(store, namespace, set_name);
+    group = fact_store_find_group(store, namespace, set_name);
     return group && pod_slot(group, ordinal);
 }
 
 /* uid NULL: whatever has the name. */
-void store_drop_pod(struct store *store, const char *namespace, const char *name, const char *uid)
+void fact_store_drop_pod(struct fact_store *store, const char *namespace, const char *name, const char *uid)
 {
     int ordinal = -1;
     struct set_group *prefetching = group_of_prefetch(store, namespace, name);
@@ -224,7 +227,7 @@ void store_drop_pod(struct store *store, const char *namespace, const char *name
         remove_pod(store, group, slot);
 }
 
-void store_sweep_pods(struct store *store, uint32_t mark, const char *list_version)
+void fact_store_sweep_pods(struct fact_store *store, uint32_t mark, const char *list_version)
 {
     struct set_group *group = NULL, *next = NULL;
     HASH_ITER (hh, store->groups, group, next) {
@@ -232,14 +235,15 @@ void store_sweep_pods(struct store *store, uint32_t mark, const char *list_versi
         size_t pods = group->pod_count;
         for (size_t i = group->prefetch_count; i > 0; i--) {
             bool is_last = pods == 0 && group->prefetch_count == 1;
-            if (store_is_swept(group->prefetches[i - 1].mark, mark, group->prefetches[i - 1].fact->version,
-                               list_version))
+            if (fact_store_is_swept(group->prefetches[i - 1].mark, mark,
+                                    group->prefetches[i - 1].fact->version, list_version))
                 remove_prefetch(store, group, &group->prefetches[i - 1]);
             if (is_last)
                 break;
         }
         for (size_t i = pods; i > 0; i--)
-            if (store_is_swept(group->pods[i - 1].mark, mark, group->pods[i - 1].fact->version, list_version))
+            if (fact_store_is_swept(group->pods[i - 1].mark, mark, group->pods[i - 1].fact->version,
+                                    list_version))
                 remove_pod(store, group, &group->pods[i - 1]);
     }
 }
