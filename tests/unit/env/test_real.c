@@ -76,7 +76,7 @@ static void timers_fire_in_order_and_never_early(void **state)
                            {&scene, "c", NULL, NULL},
                            {&scene, "a", NULL, NULL}};
     int64_t begun_us = env_boot_us(env);
-    static const int64_t delays_us[] = {30500, 10, 20000, 0};
+    static const int64_t delays_us[] = {30500, 10000, 20000, 0};
     for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
         marks[i].timer = env_timer_start(env, delays_us[i], on_mark, &marks[i]);
     env_run(env);
