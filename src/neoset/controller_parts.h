@@ -154,21 +154,33 @@ void controller_handle(void *context, const char *key);
 void controller_step_done(void *context, const struct step_outcome *outcome);
 void turn_free(struct turn *turn);
 
-/* controller_follow.c: what a decision asks for beside its steps */
+/* controller_follow.c: what a decision asks the API server for beside its steps */
 void follow_status(struct controller *controller, struct set_group *group, const cJSON *status_patch);
 /* What has to be read from the API server before the next turn. */
 void follow_reads(struct controller *controller, struct set_group *group,
                   const struct neoset_decision *decision);
 void follow_probe(struct controller *controller, struct set_group *group, const cJSON *pod,
                   const char *revision);
+/* After exempt_free(): no answer comes any more. */
+void follow_forget_asked(struct controller *controller);
+
+/* controller_waits.c */
 /* Nobody sees what becomes of what is waited for: the waits stand still. */
 void follow_no_view(struct controller *controller, struct set_group *group);
 bool follow_has_waits(struct controller *controller, struct set_group *group);
 void follow_waits(struct controller *controller, struct set_group *group,
                   const struct neoset_decision *decision);
+/* Nothing is waited for any more. */
+void follow_drop_waits(struct controller *controller, struct set_group *group);
+void follow_forget_waits(struct turn *turn);
+
+/* controller_ends.c */
 /* Some operations end before the turn's steps are submitted, which belong to the next ones. */
 void follow_ends(struct controller *controller, struct set_group *group,
                  const struct neoset_decision *decision, bool before_steps);
+void follow_set_gone(struct controller *controller, struct set_group *group);
+
+/* controller_events.c */
 /* Emits what is due now; what belongs to a step is kept until that was applied. */
 void follow_events(struct controller *controller, struct set_group *group,
                    const struct neoset_decision *decision);
@@ -176,6 +188,4 @@ void follow_step_event(struct controller *controller, struct set_group *group,
                        const struct neoset_event *event, const struct step_request *step);
 void follow_step_outcome(struct controller *controller, struct set_group *group,
                          const struct step_outcome *outcome);
-/* After exempt_free(): no answer comes any more. */
-void follow_forget_asked(struct controller *controller);
-void follow_set_gone(struct controller *controller, struct set_group *group);
+void follow_forget_events(struct turn *turn);

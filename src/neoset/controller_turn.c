@@ -339,3 +339,19 @@ void controller_step_done(void *context, const struct step_outcome *outcome)
     follow_step_outcome(controller, group, outcome);
     loop_wake(controller->loop, group->key);
 }
+
+/* --- what turns remember -------------------------------------------------------------------------------- */
+
+void turn_free(struct turn *turn)
+{
+    if (!turn)
+        return;
+    follow_forget_events(turn);
+    follow_forget_waits(turn);
+    free(turn->set_uid);
+    free(turn->status_sent);
+    free(turn->status_phase);
+    free(turn->message);
+    free(turn->phase);
+    free(turn);
+}
