@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json.h"
 
+#include "base/json_memory.h"
 #include "base/json_read.h"
 #include "base/json_write.h"
 
@@ -8,46 +9,16 @@
 #include <limits.h>
 #include <math.h>
 
-/* Most objects are small, and need no array to be looked through. */
-static bool has_unique_keys(const cJSON *object)
-{
-    enum { LOOKED_THROUGH_MAX = 16 };
-    size_t count = 0;
-    for (const cJSON *node = object->child; node; node = node->next) {
-        if (++count > LOOKED_THROUGH_MAX)
-            return false;
-        for (const cJSON *other = object->child; other != node; other = other->next)
-            if (other->string[0] == node->string[0] && strcmp(other->string, node->string) == 0)
-                return false;
-    }
-    return true;
-}
-
-/* Of the members of one key the last one stays, as with the server's decoder: what it checked is what we see.
- */
-static void drop_overwritten(cJSON *tree)
-{
-    if (cJSON_IsObject(tree) && !has_unique_keys(tree)) {
-        size_t count;
-        CLEANUP_FREE struct json_member *members = json_sorted_members(tree, &count);
-        for (size_t i = 0; i + 1 < count; i++)
-            if (strcmp(members[i].node->string, members[i + 1].node->string) == 0)
-                json_delete(cJSON_DetachItemViaPointer(tree, (cJSON *)members[i].node));
-    }
-    cJSON *child;
-    cJSON_ArrayForEach (child, tree)
-        drop_overwritten(child);
-}
-
 int json_parse(const char *text, size_t length, cJSON **ret_tree, struct error **err)
 {
-    PRE(text && ret_tree);
-    cJSON *tree = json_read(text, length, JSON_DEPTH_MAX, err);
-    if (!tree)
-        return -ERROR_INVALID;
-    drop_overwritten(tree);
-    *ret_tree = tree;
-    return 0;
+    return json_read(text, length, NULL, ret_tree, err);
+}
+
+int json_parse_without(const char *text, size_t length, const struct json_omission *omission,
+                       cJSON **ret_tree, struct error **err)
+{
+    PRE(omission && omission->parent && omission->key && omission->depth > 0);
+    return json_read(text, length, omission, ret_tree, err);
 }
 
 static char *print(const cJSON *tree, bool sorted)
@@ -66,6 +37,13 @@ char *json_print(const cJSON *tree)
 char *json_print_sorted(const cJSON *tree)
 {
     return print(tree, true);
+}
+
+char *json_print_members(const cJSON *object, const char *const *keys, size_t count)
+{
+    struct buf text = BUF_INIT(INT_MAX);
+    json_write_members(&text, object, keys, count);
+    return buf_take(&text);
 }
 
 cJSON *json_get(const cJSON *object, const char *key)
@@ -179,10 +157,46 @@ cJSON *json_new_raw(const char *text)
     return or_die(cJSON_CreateRaw(text));
 }
 
+static char *copy_text(struct json_memory *memory, const char *text)
+{
+    if (!text)
+        return NULL;
+    size_t size = strlen(text) + 1;
+    return memcpy(json_memory_take(memory, size), text, size);
+}
+
+/* Trees are no deeper than JSON_DEPTH_MAX allows texts to be. */
+static cJSON *copy_node(struct json_memory *memory, const cJSON *from)
+{
+    cJSON *node = json_memory_take(memory, sizeof(*node));
+    *node = (cJSON){.type = from->type & 0xFF,
+                    .valueint = from->valueint,
+                    .valuedouble = from->valuedouble,
+                    .valuestring = copy_text(memory, from->valuestring),
+                    .string = copy_text(memory, from->string)};
+    cJSON *last = NULL;
+    for (const cJSON *child = from->child; child; child = child->next) {
+        cJSON *copy = copy_node(memory, child);
+        if (last)
+            last->next = copy;
+        else
+            node->child = copy;
+        copy->prev = last;
+        last = copy;
+    }
+    if (last)
+        node->child->prev = last;
+    return node;
+}
+
 cJSON *json_copy(const cJSON *tree)
 {
     PRE(tree);
-    return or_die(cJSON_Duplicate(tree, 1));
+    struct json_memory memory;
+    json_memory_begin(&memory, 0);
+    cJSON *copy = copy_node(&memory, tree);
+    json_memory_done(&memory);
+    return copy;
 }
 
 void json_add_item(cJSON *object, const char *key, cJSON *item)

@@ -15,10 +15,23 @@ enum { JSON_DEPTH_MAX = 200 };
 
 /* The tree is the caller's (cJSON_Delete, or CLEANUP_JSON). */
 int json_parse(const char *text, size_t length, cJSON **ret_tree, struct error **err);
+/* A member that is checked as all else and not kept: in objects that are the member `parent` of another one,
+ * depth levels deep (the text's own value is the first). A key that is written with escapes is kept. */
+struct json_omission {
+    const char *parent;
+    const char *key;
+    int depth;
+};
+int json_parse_without(const char *text, size_t length, const struct json_omission *omission,
+                       cJSON **ret_tree, struct error **err);
 /* Compact text of a tree, the caller's. */
 char *json_print(const cJSON *tree);
 /* The same with object keys sorted at every level: equal trees print equal bytes. null members stay. */
 char *json_print_sorted(const cJSON *tree);
+
+/* The same of an object with these members of object alone; keys are sorted, those that are absent or null
+ * are left out. object: NULL and what is no object have none. */
+char *json_print_members(const cJSON *object, const char *const *keys, size_t count);
 
 /* Member by exact key, or NULL when object is NULL, not an object, or lacks it, or key is NULL (that of an
  * array's item). */

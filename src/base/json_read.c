@@ -2,44 +2,54 @@
 #include "base/json_read.h"
 
 #include "base/hex.h"
+#include "base/json_memory.h"
+#include "base/json_write.h"
 #include "base/utf8.h"
 
-/* So many digits of a whole number are exact in a double, and printed exactly. */
+#include <limits.h>
+
+/* Bytes of a tree to a byte of its text: measured on pods and NeoSets, 3 to 5. */
+enum { TREE_TO_TEXT = 4 };
+/* A plain integer of so many digits is exact in a double. */
 enum { EXACT_DIGITS_MAX = 15 };
 
-struct reading {
+struct reader {
     const uint8_t *text;
     size_t length;
     size_t at;
     int depth;
-    int depth_max;
+    const struct json_omission *omission; /* NULL: none */
+    bool is_omitting;                     /* what is read now is checked, and not kept */
+    cJSON nothing;                        /* the node of what is not kept */
+    struct json_memory memory;
     struct error **err;
 };
 
-static int bad(struct reading *reading, const char *what)
+/* A string as it stands in the text, without its quotes. */
+struct span {
+    size_t begin;
+    size_t length;
+    bool has_escapes;
+};
+
+static int bad(struct reader *reader, const char *what)
 {
-    return error_set(reading->err, ERROR_INVALID, "not valid JSON at byte %zu: %s", reading->at, what);
+    return error_set(reader->err, ERROR_INVALID, "not valid JSON at byte %zu: %s", reader->at, what);
 }
 
-static uint8_t peek(const struct reading *reading)
+static uint8_t peek(const struct reader *reader)
 {
-    return reading->at < reading->length ? reading->text[reading->at] : 0;
+    return reader->at < reader->length ? reader->text[reader->at] : 0;
 }
 
-static void skip_space(struct reading *reading)
+static void skip_space(struct reader *reader)
 {
     for (;;) {
-        uint8_t byte = peek(reading);
+        uint8_t byte = peek(reader);
         if (byte != ' ' && byte != '\t' && byte != '\r' && byte != '\n')
             return;
-        reading->at++;
+        reader->at++;
     }
-}
-
-static cJSON *or_die(cJSON *node)
-{
-    ENSURE(node);
-    return node;
 }
 
 /* --- strings -------------------------------------------------------------------------------------------- */
@@ -56,327 +66,389 @@ static bool hex4(const uint8_t *digits, unsigned *ret)
     return true;
 }
 
-static int check_escape(struct reading *reading)
+static int scan_escape(struct reader *reader)
 {
-    reading->at++;
-    if (peek(reading) != 'u') {
-        if (peek(reading) == 0 || !strchr("\"\\/bfnrt", peek(reading)))
-            return bad(reading, "unknown escape");
-        reading->at++;
+    reader->at++;
+    if (peek(reader) != 'u') {
+        if (peek(reader) == 0 || !strchr("\"\\/bfnrt", peek(reader)))
+            return bad(reader, "unknown escape");
+        reader->at++;
         return 0;
     }
     unsigned code;
-    if (reading->length - reading->at < 5 || !hex4(reading->text + reading->at + 1, &code))
-        return bad(reading, "broken \\u escape");
+    if (reader->length - reader->at < 5 || !hex4(reader->text + reader->at + 1, &code))
+        return bad(reader, "broken \\u escape");
     if (code == 0)
-        return bad(reading, "\\u0000 in a string");
-    reading->at += 5;
+        return bad(reader, "\\u0000 in a string");
+    reader->at += 5;
     if (code >= 0xDC00 && code <= 0xDFFF)
-        return bad(reading, "lone surrogate");
-    if (code < 0xD800 || code > 0xDBFF)
-        return 0;
-    const uint8_t *second = reading->text + reading->at;
-    unsigned low;
-    if (reading->length - reading->at < 6 || second[0] != '\\' || second[1] != 'u' ||
-        !hex4(second + 2, &low) || low < 0xDC00 || low > 0xDFFF)
-        return bad(reading, "lone surrogate");
-    reading->at += 6;
+        return bad(reader, "lone surrogate");
+    if (code >= 0xD800 && code <= 0xDBFF) {
+        const uint8_t *next = reader->text + reader->at;
+        unsigned low;
+        if (reader->length - reader->at < 6 || next[0] != '\\' || next[1] != 'u' || !hex4(next + 2, &low) ||
+            low < 0xDC00 || low > 0xDFFF)
+            return bad(reader, "lone surrogate");
+        reader->at += 6;
+    }
     return 0;
 }
 
-/* Most of what is read: bytes of a string that stand for themselves. */
-static void skip_plain(struct reading *reading)
+/* Eight bytes that all stand for themselves in a string. The carries may only take a plain byte for another
+ * one, never the other way round. */
+static bool are_plain(uint64_t bytes)
 {
-    const uint8_t *at = reading->text + reading->at;
-    const uint8_t *end = reading->text + reading->length;
-    while (at < end && *at >= 0x20 && *at < 0x80 && *at != '"' && *at != '\\')
-        at++;
-    reading->at = (size_t)(at - reading->text);
+    const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones << 7;
+    uint64_t quote = bytes ^ (ones * '"'), escape = bytes ^ (ones * '\\');
+    uint64_t found =
+        bytes | ((bytes - ones * 0x20) & ~bytes) | ((quote - ones) & ~quote) | ((escape - ones) & ~escape);
+    return (found & highs) == 0;
 }
 
-/* Up to the closing quote. */
-static int check_string(struct reading *reading, bool *ret_escaped)
+/* Most of what is read. */
+static void skip_plain(struct reader *reader)
 {
-    *ret_escaped = false;
-    for (skip_plain(reading); reading->at < reading->length; skip_plain(reading)) {
-        uint8_t byte = reading->text[reading->at];
-        if (byte == '"')
+    const uint8_t *at = reader->text + reader->at;
+    const uint8_t *end = reader->text + reader->length;
+    for (uint64_t bytes; (size_t)(end - at) >= sizeof(bytes); at += sizeof(bytes)) {
+        memcpy(&bytes, at, sizeof(bytes));
+        if (!are_plain(bytes))
+            break;
+    }
+    while (at < end && *at >= 0x20 && *at < 0x80 && *at != '"' && *at != '\\')
+        at++;
+    reader->at = (size_t)(at - reader->text);
+}
+
+static int scan_string(struct reader *reader, struct span *ret)
+{
+    reader->at++;
+    *ret = (struct span){.begin = reader->at};
+    for (skip_plain(reader); reader->at < reader->length; skip_plain(reader)) {
+        uint8_t byte = reader->text[reader->at];
+        if (byte == '"') {
+            ret->length = reader->at++ - ret->begin;
             return 0;
+        }
         if (byte < 0x20)
-            return bad(reading, "control character in a string");
+            return bad(reader, "control character in a string");
         if (byte == '\\') {
-            *ret_escaped = true;
-            int result = check_escape(reading);
+            ret->has_escapes = true;
+            int result = scan_escape(reader);
             if (result < 0)
                 return result;
             continue;
         }
-        size_t sequence = utf8_sequence_length(reading->text + reading->at, reading->length - reading->at);
+        size_t sequence = utf8_sequence_length(reader->text + reader->at, reader->length - reader->at);
         if (sequence == 0)
-            return bad(reading, "invalid UTF-8");
-        reading->at += sequence;
+            return bad(reader, "invalid UTF-8");
+        reader->at += sequence;
     }
-    return bad(reading, "unfinished string");
+    return bad(reader, "unfinished string");
 }
 
-static char *put_code(char *to, unsigned code)
+static char *put_utf8(char *to, unsigned code)
 {
     if (code < 0x80) {
         *to++ = (char)code;
         return to;
     }
     int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-    static const uint8_t leads[] = {0, 0xC0, 0xE0, 0xF0};
-    *to++ = (char)(leads[more] | code >> (6 * more));
+    static const unsigned marks[] = {0, 0xC0, 0xE0, 0xF0};
+    *to++ = (char)(marks[more] | code >> (6 * more));
     while (more-- > 0)
-        *to++ = (char)(0x80 | (code >> (6 * more) & 0x3F));
+        *to++ = (char)(0x80 | ((code >> (6 * more)) & 0x3F));
     return to;
 }
 
-/* In place, of text that was checked: no escape is shorter than what it stands for. */
-static void unescape(char *text)
+/* One escape that was scanned; returns the place behind it. */
+static const uint8_t *put_escape(const uint8_t *at, char **to)
 {
-    static const char letters[][2] = {{'b', '\b'}, {'f', '\f'}, {'n', '\n'}, {'r', '\r'}, {'t', '\t'}};
-    char *to = text;
-    for (const char *at = text; *at;) {
-        if (*at != '\\') {
-            *to++ = *at++;
-            continue;
-        }
-        unsigned code = (uint8_t)at[1], low = 0;
-        at += 2;
-        if (code == 'u') {
-            hex4((const uint8_t *)at, &code);
-            at += 4;
-            if (code >= 0xD800 && code <= 0xDBFF) {
-                hex4((const uint8_t *)at + 2, &low);
-                code = 0x10000 + ((code & 0x3FF) << 10 | (low & 0x3FF));
-                at += 6;
-            }
-        } else {
-            for (size_t i = 0; i < ARRAY_SIZE(letters); i++)
-                code = code == (unsigned)letters[i][0] ? (unsigned)letters[i][1] : code;
-        }
-        to = put_code(to, code);
+    static const char letters[] = "bfnrt", bytes[] = "\b\f\n\r\t";
+    if (at[1] != 'u') {
+        const char *letter = strchr(letters, at[1]);
+        *(*to)++ = letter ? bytes[letter - letters] : (char)at[1];
+        return at + 2;
     }
-    *to = '\0';
+    unsigned code = 0, low = 0;
+    ENSURE(hex4(at + 2, &code));
+    at += 6;
+    if (code >= 0xD800 && code <= 0xDBFF) {
+        ENSURE(hex4(at + 2, &low));
+        at += 6;
+        code = 0x10000 + ((code - 0xD800) << 10 | (low - 0xDC00));
+    }
+    *to = put_utf8(*to, code);
+    return at;
 }
 
-/* From its first quote on; NULL: refused. */
-static char *read_string(struct reading *reading)
+/* What the string says; never longer than its text. NULL while nothing is kept. */
+static char *text_of(struct reader *reader, const struct span *span)
 {
-    const char *begin = (const char *)reading->text + ++reading->at;
-    bool escaped;
-    if (check_string(reading, &escaped) < 0)
+    if (reader->is_omitting)
         return NULL;
-    size_t length = (size_t)((const char *)reading->text + reading->at++ - begin);
-    char *text = xmalloc(length + 1);
-    memcpy(text, begin, length);
-    text[length] = '\0';
-    if (escaped)
-        unescape(text);
+    const uint8_t *at = reader->text + span->begin;
+    char *text = json_memory_take(&reader->memory, span->length + 1);
+    if (!span->has_escapes) {
+        memcpy(text, at, span->length);
+        text[span->length] = '\0';
+        return text;
+    }
+    char *to = text;
+    for (const uint8_t *end = at + span->length; at < end;) {
+        if (*at == '\\')
+            at = put_escape(at, &to);
+        else
+            *to++ = (char)*at++;
+    }
+    *to = '\0';
     return text;
 }
 
-static cJSON *read_string_node(struct reading *reading)
+/* --- values --------------------------------------------------------------------------------------------- */
+
+/* A node at the end of parent; key is NULL in a list. */
+static cJSON *add_node(struct reader *reader, cJSON *parent, const struct span *key, int type)
 {
-    char *text = read_string(reading);
-    if (!text)
-        return NULL;
-    cJSON *node = or_die(cJSON_CreateNull());
-    node->type = cJSON_String;
-    node->valuestring = text;
+    if (reader->is_omitting)
+        return &reader->nothing;
+    cJSON *node = json_memory_take(&reader->memory, sizeof(*node));
+    *node = (cJSON){.type = type};
+    if (parent->child) {
+        node->prev = parent->child->prev;
+        node->prev->next = node;
+        parent->child->prev = node;
+    } else {
+        node->prev = node;
+        parent->child = node;
+    }
+    if (key)
+        node->string = text_of(reader, key);
     return node;
 }
 
-/* --- numbers and words ---------------------------------------------------------------------------------- */
-
-static size_t skip_digits(struct reading *reading)
+static size_t skip_digits(struct reader *reader)
 {
-    size_t begin = reading->at;
-    while (peek(reading) >= '0' && peek(reading) <= '9')
-        reading->at++;
-    return reading->at - begin;
+    size_t begin = reader->at;
+    while (peek(reader) >= '0' && peek(reader) <= '9')
+        reader->at++;
+    return reader->at - begin;
 }
 
-static cJSON *number_node(const char *text, size_t length, bool plain)
+/* Digits behind a point or an exponent. */
+static bool skip_more_digits(struct reader *reader)
 {
-    if (!plain) {
-        CLEANUP_FREE char *literal = xstrndup(text, length);
-        return or_die(cJSON_CreateRaw(literal));
-    }
+    reader->at++;
+    return skip_digits(reader) > 0;
+}
+
+static void add_integer(struct reader *reader, cJSON *parent, const struct span *key, size_t begin)
+{
     int64_t number = 0;
-    for (size_t i = *text == '-'; i < length; i++)
-        number = number * 10 + (text[i] - '0');
-    return or_die(cJSON_CreateNumber((double)(*text == '-' ? -number : number)));
+    bool is_negative = reader->text[begin] == '-';
+    for (size_t i = begin + is_negative; i < reader->at; i++)
+        number = 10 * number + (reader->text[i] - '0');
+    number = is_negative ? -number : number;
+    cJSON *node = add_node(reader, parent, key, cJSON_Number);
+    node->valuedouble = (double)number;
+    node->valueint = (int)MIN(MAX(number, (int64_t)INT_MIN), (int64_t)INT_MAX);
 }
 
-/* The fraction and the exponent, where they are; 1: there was one, 0: none; negative: broken. */
-static int skip_fraction(struct reading *reading)
+/* All but plain integers keeps its text. */
+static int read_number(struct reader *reader, cJSON *parent, const struct span *key)
 {
-    size_t begin = reading->at;
-    if (peek(reading) == '.') {
-        reading->at++;
-        if (skip_digits(reading) == 0)
-            return -ERROR_INVALID;
+    size_t begin = reader->at;
+    if (peek(reader) == '-')
+        reader->at++;
+    bool is_zero = peek(reader) == '0';
+    size_t digits = skip_digits(reader);
+    if (digits == 0 || (is_zero && digits > 1))
+        return bad(reader, "broken number");
+    bool is_plain = digits <= EXACT_DIGITS_MAX && !(is_zero && reader->text[begin] == '-');
+    if (peek(reader) == '.') {
+        is_plain = false;
+        if (!skip_more_digits(reader))
+            return bad(reader, "broken number");
     }
-    if (peek(reading) == 'e' || peek(reading) == 'E') {
-        reading->at++;
-        if (peek(reading) == '+' || peek(reading) == '-')
-            reading->at++;
-        if (skip_digits(reading) == 0)
-            return -ERROR_INVALID;
+    if (peek(reader) == 'e' || peek(reader) == 'E') {
+        is_plain = false;
+        uint8_t sign = reader->at + 1 < reader->length ? reader->text[reader->at + 1] : 0;
+        if (sign == '+' || sign == '-')
+            reader->at++;
+        if (!skip_more_digits(reader))
+            return bad(reader, "broken number");
     }
-    return reading->at > begin;
+    if (is_plain)
+        add_integer(reader, parent, key, begin);
+    else
+        add_node(reader, parent, key, cJSON_Raw)->valuestring =
+            text_of(reader, &(struct span){.begin = begin, .length = reader->at - begin});
+    return 0;
 }
 
-/* A plain integer of few digits is exact in a double; all else keeps its text. */
-static cJSON *read_number(struct reading *reading)
+static int read_word(struct reader *reader, cJSON *parent, const struct span *key, const char *word, int type)
 {
-    size_t begin = reading->at;
-    bool negative = peek(reading) == '-';
-    reading->at += negative;
-    bool zero = peek(reading) == '0';
-    size_t digits = skip_digits(reading);
-    int fraction = digits == 0 || (zero && digits > 1) ? -ERROR_INVALID : skip_fraction(reading);
-    if (fraction < 0) {
-        bad(reading, "broken number");
-        return NULL;
-    }
-    bool plain = !fraction && digits <= EXACT_DIGITS_MAX && !(zero && negative);
-    return number_node((const char *)reading->text + begin, reading->at - begin, plain);
+    size_t length = strlen(word);
+    if (reader->length - reader->at < length || memcmp(reader->text + reader->at, word, length) != 0)
+        return bad(reader, "unknown word");
+    reader->at += length;
+    (void)add_node(reader, parent, key, type);
+    return 0;
 }
 
-static cJSON *read_word(struct reading *reading)
+static int read_string(struct reader *reader, cJSON *parent, const struct span *key)
 {
-    static const struct {
-        const char *word;
-        int type;
-    } words[] = {{"true", cJSON_True}, {"false", cJSON_False}, {"null", cJSON_NULL}};
-    for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-        size_t length = strlen(words[i].word);
-        if (reading->length - reading->at < length ||
-            memcmp(reading->text + reading->at, words[i].word, length) != 0)
-            continue;
-        reading->at += length;
-        cJSON *node = or_die(cJSON_CreateNull());
-        node->type = words[i].type;
-        return node;
-    }
-    bad(reading, "unknown word");
-    return NULL;
+    struct span span;
+    int result = scan_string(reader, &span);
+    if (result == 0)
+        add_node(reader, parent, key, cJSON_String)->valuestring = text_of(reader, &span);
+    return result;
 }
 
-/* --- containers ----------------------------------------------------------------------------------------- */
-
-static cJSON *read_value(struct reading *reading);
-
-static cJSON *read_member(struct reading *reading)
+/* Most objects are small, and need no array to be looked through. */
+static bool has_unique_keys(const cJSON *object)
 {
-    skip_space(reading);
-    if (peek(reading) != '"') {
-        bad(reading, "a member name is missing");
-        return NULL;
+    enum { LOOKED_THROUGH_MAX = 16 };
+    size_t count = 0;
+    for (const cJSON *node = object->child; node; node = node->next) {
+        if (++count > LOOKED_THROUGH_MAX)
+            return false;
+        for (const cJSON *other = object->child; other != node; other = other->next)
+            if (other->string[0] == node->string[0] && strcmp(other->string, node->string) == 0)
+                return false;
     }
-    CLEANUP_FREE char *key = read_string(reading);
-    if (!key)
-        return NULL;
-    skip_space(reading);
-    if (peek(reading) != ':') {
-        bad(reading, "':' is missing");
-        return NULL;
-    }
-    reading->at++;
-    cJSON *node = read_value(reading);
-    if (node)
-        node->string = STEAL(key);
-    return node;
+    return true;
 }
 
-/* cJSON's list: the first child's prev is the last one. */
-static void append(cJSON *container, cJSON *node)
+/* Of the members of one key the last one stays, as with the server's decoder: what it checked is what we see.
+ */
+static void drop_overwritten(cJSON *object)
 {
-    cJSON *first = container->child;
-    if (!first) {
-        container->child = node->prev = node;
+    if (has_unique_keys(object))
         return;
-    }
-    node->prev = first->prev;
-    first->prev->next = node;
-    first->prev = node;
+    size_t count;
+    CLEANUP_FREE struct json_member *members = json_sorted_members(object, &count);
+    for (size_t i = 0; i + 1 < count; i++)
+        if (strcmp(members[i].node->string, members[i + 1].node->string) == 0)
+            cJSON_Delete(cJSON_DetachItemViaPointer(object, (cJSON *)members[i].node));
 }
 
-/* From its first bracket on. */
-static int read_items(struct reading *reading, cJSON *container, uint8_t end)
+static int read_value(struct reader *reader, cJSON *parent, const struct span *key);
+
+static bool is_omitted(const struct reader *reader, const cJSON *object, const struct span *key)
 {
-    reading->at++;
-    skip_space(reading);
-    if (peek(reading) == end) {
-        reading->at++;
-        return 0;
-    }
+    const struct json_omission *omission = reader->omission;
+    return omission && !reader->is_omitting && reader->depth == omission->depth && !key->has_escapes &&
+           key->length == strlen(omission->key) &&
+           memcmp(reader->text + key->begin, omission->key, key->length) == 0 &&
+           str_equal(object->string, omission->parent);
+}
+
+static int read_member(struct reader *reader, cJSON *object)
+{
+    struct span key;
+    skip_space(reader);
+    if (peek(reader) != '"')
+        return bad(reader, "a member name is missing");
+    int result = scan_string(reader, &key);
+    if (result < 0)
+        return result;
+    skip_space(reader);
+    if (peek(reader) != ':')
+        return bad(reader, "':' is missing");
+    reader->at++;
+    if (!is_omitted(reader, object, &key))
+        return read_value(reader, object, &key);
+    reader->is_omitting = true;
+    result = read_value(reader, object, &key);
+    reader->is_omitting = false;
+    return result;
+}
+
+static int read_items(struct reader *reader, cJSON *container, uint8_t end)
+{
     for (;;) {
-        cJSON *node = end == '}' ? read_member(reading) : read_value(reading);
-        if (!node)
-            return -ERROR_INVALID;
-        append(container, node);
-        skip_space(reading);
-        uint8_t next = peek(reading);
+        int result = end == '}' ? read_member(reader, container) : read_value(reader, container, NULL);
+        if (result < 0)
+            return result;
+        skip_space(reader);
+        uint8_t next = peek(reader);
         if (next != ',' && next != end)
-            return bad(reading, "',' or an end is missing");
-        reading->at++;
+            return bad(reader, "',' or an end is missing");
+        reader->at++;
         if (next == end)
             return 0;
     }
 }
 
-static cJSON *read_container(struct reading *reading, uint8_t end)
+static int read_container(struct reader *reader, cJSON *parent, const struct span *key, int type)
 {
-    if (++reading->depth > reading->depth_max) {
-        bad(reading, "nested too deeply");
-        return NULL;
+    uint8_t end = type == cJSON_Object ? '}' : ']';
+    if (++reader->depth > JSON_DEPTH_MAX)
+        return bad(reader, "nested too deeply");
+    cJSON *container = add_node(reader, parent, key, type);
+    reader->at++;
+    skip_space(reader);
+    if (peek(reader) == end) {
+        reader->at++;
+    } else {
+        int result = read_items(reader, container, end);
+        if (result < 0)
+            return result;
     }
-    cJSON *container = or_die(end == '}' ? cJSON_CreateObject() : cJSON_CreateArray());
-    if (read_items(reading, container, end) < 0) {
-        cJSON_Delete(container);
-        return NULL;
-    }
-    reading->depth--;
-    return container;
+    if (type == cJSON_Object && !reader->is_omitting)
+        drop_overwritten(container);
+    reader->depth--;
+    return 0;
 }
 
-static cJSON *read_value(struct reading *reading)
+static int read_value(struct reader *reader, cJSON *parent, const struct span *key)
 {
-    skip_space(reading);
-    switch (peek(reading)) {
+    skip_space(reader);
+    switch (peek(reader)) {
     case '{':
-        return read_container(reading, '}');
+        return read_container(reader, parent, key, cJSON_Object);
     case '[':
-        return read_container(reading, ']');
+        return read_container(reader, parent, key, cJSON_Array);
     case '"':
-        return read_string_node(reading);
+        return read_string(reader, parent, key);
     case 't':
+        return read_word(reader, parent, key, "true", cJSON_True);
     case 'f':
+        return read_word(reader, parent, key, "false", cJSON_False);
     case 'n':
-        return read_word(reading);
+        return read_word(reader, parent, key, "null", cJSON_NULL);
     case 0:
-        bad(reading, reading->at < reading->length ? "a zero byte" : "it ends too early");
-        return NULL;
+        return bad(reader, reader->at < reader->length ? "a zero byte" : "it ends too early");
     default:
-        return read_number(reading);
+        return read_number(reader, parent, key);
     }
 }
 
-cJSON *json_read(const char *text, size_t length, int depth_max, struct error **err)
+static int read_all(struct reader *reader, cJSON *top)
 {
-    PRE(text && depth_max > 0);
-    struct reading reading = {
-        .text = (const uint8_t *)text, .length = length, .depth_max = depth_max, .err = err};
-    cJSON *tree = read_value(&reading);
-    skip_space(&reading);
-    if (!tree || reading.at == length)
-        return tree;
-    bad(&reading, "bytes after its end");
-    cJSON_Delete(tree);
-    return NULL;
+    int result = read_value(reader, top, NULL);
+    if (result < 0)
+        return result;
+    skip_space(reader);
+    return reader->at == reader->length ? 0 : bad(reader, "bytes after its end");
+}
+
+int json_read(const char *text, size_t length, const struct json_omission *omission, cJSON **ret_tree,
+              struct error **err)
+{
+    PRE(text && ret_tree);
+    struct reader reader = {
+        .text = (const uint8_t *)text, .length = length, .omission = omission, .err = err};
+    cJSON top = {0}; /* the tree is its only child */
+    json_memory_begin(&reader.memory, MIN(length, SIZE_MAX / TREE_TO_TEXT) * TREE_TO_TEXT);
+    int result = read_all(&reader, &top);
+    json_memory_done(&reader.memory);
+    if (result < 0) {
+        cJSON_Delete(top.child);
+        return result;
+    }
+    top.child->prev = NULL;
+    *ret_tree = top.child;
+    return 0;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json_write.h"
 
+#include "base/json.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -153,4 +155,19 @@ void json_write(struct buf *out, const cJSON *tree, bool sorted)
     default:
         UNREACHABLE();
     }
+}
+
+void json_write_members(struct buf *out, const cJSON *object, const char *const *keys, size_t count)
+{
+    bool is_first = true;
+    put(out, "{", 1);
+    for (size_t i = 0; i < count; i++) {
+        PRE(i == 0 || strcmp(keys[i - 1], keys[i]) < 0);
+        const cJSON *node = json_get(object, keys[i]);
+        if (!node || cJSON_IsNull(node))
+            continue;
+        write_member(out, node, is_first, true);
+        is_first = false;
+    }
+    put(out, "}", 1);
 }

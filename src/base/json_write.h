@@ -20,3 +20,5 @@ struct json_member *json_sorted_members(const cJSON *object, size_t *ret_count);
 
 /* Appends the tree; sorted: with the keys of each object in order. */
 void json_write(struct buf *out, const cJSON *tree, bool sorted);
+/* See json_print_members(). */
+void json_write_members(struct buf *out, const cJSON *object, const char *const *keys, size_t count);

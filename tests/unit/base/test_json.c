@@ -175,6 +175,10 @@ static void the_length_bounds_what_is_read(void **state)
     assert_true(json_parse("{}\0{}", 5, &tree, NULL) < 0);
     assert_true(json_parse("\0", 1, &tree, NULL) < 0);
     assert_true(json_parse("\"a\0b\"", 5, &tree, NULL) < 0);
+    assert_true(json_parse("1e\0"
+                           "5",
+                           4, &tree, NULL) < 0);
+    assert_true(json_parse("\"\\\0\"", 4, &tree, NULL) < 0);
     /* Not a byte beyond the end is looked at. */
     static const char text[] = "[\"\\u00e9\xc3\xa9\",true,-1.5e3]";
     for (size_t length = 0; length < strlen(text); length++) {
@@ -272,6 +276,7 @@ static void look_ups_are_exact(void **state)
     assert_null(json_path_str(tree, "name", "labels", NULL));
     assert_null(json_path(tree, "missing", "a", NULL));
     assert_null(json_get(NULL, "a"));
+    assert_null(json_get(tree, json_get(tree, "list")->child->string));
     assert_null(json_get(json_get(tree, "list"), "a"));
     assert_null(json_str(tree, "list"));
     assert_true(cJSON_IsNull(json_get(tree, "n")));
@@ -347,6 +352,76 @@ static void trees_are_built_and_changed(void **state)
                                 "\"over\":1000000000000000}");
     CLEANUP_JSON cJSON *back = parse(text);
     assert_true(json_equal(tree, back));
+}
+
+/* Read trees share memory: what is taken out of one lives on without it, and takes strangers in. */
+static void parts_of_a_tree_live_on_without_it(void **state)
+{
+    (void)state;
+    enum { PARTS = 2000 };
+    CLEANUP_BUF struct buf text = BUF_INIT(1 << 20);
+    for (int i = 0; i < PARTS; i++)
+        ENSURE(buf_addf(&text, "%c{\"name\":\"part-%d\",\"list\":[%d,\"x\"]}", i ? ',' : '[', i, i) == 0);
+    ENSURE(buf_add_char(&text, ']') == 0);
+    cJSON *tree = parse(buf_text(&text));
+    cJSON *kept[3];
+    for (int i = 0; i < 3; i++)
+        kept[i] = cJSON_DetachItemViaPointer(tree, cJSON_GetArrayItem(tree, i * 900 - i));
+    cJSON *copy = json_copy(tree);
+    json_delete(tree);
+    assert_int_equal(cJSON_GetArraySize(copy), PARTS - 3);
+    json_delete(copy);
+    CLEANUP_JSON cJSON *object = json_new_object();
+    json_add_item(object, "first", kept[0]);
+    json_add_item(kept[0], "second", kept[1]);
+    json_set_str(kept[0], "name", "another");
+    json_set_item(object, "third", kept[2]);
+    json_remove(kept[2], "list");
+    CLEANUP_FREE char *printed = json_print(object);
+    assert_string_equal(printed, "{\"first\":{\"name\":\"another\",\"list\":[0,\"x\"],\"second\":{\"name\":"
+                                 "\"part-900\",\"list\":[900,\"x\"]}},\"third\":{\"name\":\"part-1800\"}}");
+}
+
+static void some_members_are_printed_alone(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"a", "b", "c", "d"};
+    CLEANUP_JSON cJSON *tree = parse("{\"z\":0,\"d\":{\"y\":1,\"x\":[2]},\"c\":null,\"a\":\"1\"}");
+    CLEANUP_FREE char *some = json_print_members(tree, keys, ARRAY_SIZE(keys));
+    assert_string_equal(some, "{\"a\":\"1\",\"d\":{\"x\":[2],\"y\":1}}");
+    CLEANUP_FREE char *none = json_print_members(NULL, keys, ARRAY_SIZE(keys));
+    assert_string_equal(none, "{}");
+}
+
+static void a_member_may_be_left_out_but_is_checked(void **state)
+{
+    (void)state;
+    static const struct json_omission omission = {.parent = "metadata", .key = "managedFields", .depth = 2};
+    static const struct {
+        const char *text;
+        const char *kept; /* NULL: refused */
+    } rows[] = {
+        {"{\"metadata\":{\"name\":\"a\",\"managedFields\":[{\"f\":{\"x\":1,\"x\":\"\\n\"},\"n\":1.5}],"
+         "\"uid\":\"b\"}}",
+         "{\"metadata\":{\"name\":\"a\",\"uid\":\"b\"}}"},
+        {"{\"metadata\":{\"managedFields\":null},\"managedFields\":1}",
+         "{\"metadata\":{},\"managedFields\":1}"},
+        {"{\"data\":{\"metadata\":{\"managedFields\":[]}}}",
+         "{\"data\":{\"metadata\":{\"managedFields\":[]}}}"},
+        {"{\"labels\":{\"managedFields\":\"x\"}}", "{\"labels\":{\"managedFields\":\"x\"}}"},
+        {"[{\"managedFields\":\"x\"}]", "[{\"managedFields\":\"x\"}]"},
+        {"{\"metadata\":{\"managedFieldsX\":1}}", "{\"metadata\":{\"managedFieldsX\":1}}"},
+        {"{\"metadata\":{\"managedFields\":[}}", NULL},
+        {"{\"metadata\":{\"managedFields\":[\"\\ud800\"]}}", NULL},
+        {"{\"metadata\":{\"managedFields\":", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        CLEANUP_JSON cJSON *tree = NULL;
+        int result = json_parse_without(rows[i].text, strlen(rows[i].text), &omission, &tree, NULL);
+        CLEANUP_FREE char *kept = result == 0 ? json_print(tree) : NULL;
+        if (!str_equal(kept, rows[i].kept))
+            fail_msg("%s: %s", rows[i].text, kept ? kept : "refused");
+    }
 }
 
 static void equality_is_by_meaning(void **state)
@@ -474,6 +549,9 @@ int main(void)
         cmocka_unit_test(look_ups_are_exact),
         cmocka_unit_test(integers_are_64_bits_wide_or_no_integers),
         cmocka_unit_test(trees_are_built_and_changed),
+        cmocka_unit_test(parts_of_a_tree_live_on_without_it),
+        cmocka_unit_test(some_members_are_printed_alone),
+        cmocka_unit_test(a_member_may_be_left_out_but_is_checked),
         cmocka_unit_test(equality_is_by_meaning),
         cmocka_unit_test(any_tree_comes_back_as_it_was),
         cmocka_unit_test(damaged_text_is_refused_or_read_but_never_more),
