@@ -240,6 +240,15 @@ static const char *stranger_of_success(const struct http_answer *http)
     return "the answer is not JSON, so it is hardly an API server's; " CHECK_SERVER;
 }
 
+/* Who writes knows what it asked for; who reads may want all. */
+static int parse_body(const struct http_answer *http, enum kube_decode_mode mode, cJSON **ret_tree,
+                      struct error **problem)
+{
+    return mode == KUBE_DECODE_WRITE
+               ? kube_object_parse_unmanaged(http->body, http->body_length, 1, ret_tree, problem)
+               : kube_object_parse(http->body, http->body_length, ret_tree, problem);
+}
+
 static void decode_success(const struct http_answer *http, enum kube_decode_mode mode,
                            struct kube_decoded *ret)
 {
@@ -248,7 +257,7 @@ static void decode_success(const struct http_answer *http, enum kube_decode_mode
     answer->body_cut = !http->body_whole;
     if (http->body_whole && mode != KUBE_DECODE_STREAM) {
         CLEANUP_ERROR struct error *problem = NULL;
-        if (kube_object_parse(http->body, http->body_length, &ret->tree, &problem) < 0) {
+        if (parse_body(http, mode, &ret->tree, &problem) < 0) {
             answer->body_cut = true;
             answer->stranger = stranger_of_success(http);
             take_text(ret, xasprintf("the answer to be read is %s", error_text(problem)));

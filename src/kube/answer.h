@@ -15,7 +15,7 @@ struct kube_decoded {
 
 enum kube_decode_mode {
     KUBE_DECODE_READ,   /* a 2xx needs its whole body */
-    KUBE_DECODE_WRITE,  /* a 2xx settles it, whatever became of the body */
+    KUBE_DECODE_WRITE,  /* a 2xx settles it, whatever became of the body; without managedFields */
     KUBE_DECODE_STREAM, /* a 2xx body went elsewhere */
 };
 

@@ -11,7 +11,7 @@ static const char *const types[] = {
 int kube_event_parse(const char *line, size_t length, struct kube_event *ret, struct error **err)
 {
     CLEANUP_JSON cJSON *tree = NULL;
-    int result = kube_object_parse(line, length, &tree, err);
+    int result = kube_object_parse_unmanaged(line, length, 2, &tree, err);
     if (result < 0)
         return result;
     const char *type = json_str(tree, "type");

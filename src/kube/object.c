@@ -75,13 +75,35 @@ static void tame(char *text, size_t length)
     }
 }
 
-int kube_object_parse(const char *text, size_t length, cJSON **ret_tree, struct error **err)
+static int parse(const char *text, size_t length, const struct json_omission *omission, cJSON **ret_tree,
+                 struct error **err)
 {
-    if (json_parse(text, length, ret_tree, NULL) == 0)
+    return omission ? json_parse_without(text, length, omission, ret_tree, err)
+                    : json_parse(text, length, ret_tree, err);
+}
+
+/* Servers hold what json_parse refuses; omission may be NULL. */
+static int parse_or_tame(const char *text, size_t length, const struct json_omission *omission,
+                         cJSON **ret_tree, struct error **err)
+{
+    if (parse(text, length, omission, ret_tree, NULL) == 0)
         return 0;
     CLEANUP_FREE char *tamed = xmemdup0(text, length);
     tame(tamed, length);
-    return json_parse(tamed, length, ret_tree, err);
+    return parse(tamed, length, omission, ret_tree, err);
+}
+
+int kube_object_parse(const char *text, size_t length, cJSON **ret_tree, struct error **err)
+{
+    return parse_or_tame(text, length, NULL, ret_tree, err);
+}
+
+int kube_object_parse_unmanaged(const char *text, size_t length, int depth, cJSON **ret_tree,
+                                struct error **err)
+{
+    PRE(depth >= 1);
+    const struct json_omission managed = {.parent = "metadata", .key = "managedFields", .depth = depth + 1};
+    return parse_or_tame(text, length, &managed, ret_tree, err);
 }
 
 static const char *text_or_null(const char *text)

@@ -15,6 +15,10 @@
  * ControllerRevision, annotations), and whoever may write one object must not blind a watch of all: a \u0000,
  * a lone surrogate, and a byte that is not UTF-8 are replaced; what is nested too deeply becomes "". */
 int kube_object_parse(const char *text, size_t length, cJSON **ret_tree, struct error **err);
+/* The same without the object's metadata.managedFields: about half of it, and of use only to those who apply.
+ * depth: of the object, 1 where it is the whole text. */
+int kube_object_parse_unmanaged(const char *text, size_t length, int depth, cJSON **ret_tree,
+                                struct error **err);
 
 /* Each NULL when absent or empty. */
 const char *kube_object_name(const cJSON *object);

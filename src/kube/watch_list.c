@@ -28,7 +28,7 @@ static bool on_item(void *context, const char *text, size_t length)
     struct kube_watch *watch = context;
     CLEANUP_JSON cJSON *object = NULL;
     CLEANUP_ERROR struct error *problem = NULL;
-    if (kube_object_parse(text, length, &object, &problem) < 0) {
+    if (kube_object_parse_unmanaged(text, length, 1, &object, &problem) < 0) {
         CLEANUP_FREE char *sentence = xasprintf("an object is %s", error_text(problem));
         watch_give_up_object(watch, "list", sentence, text, length, false);
         return false;

@@ -170,6 +170,31 @@ static void what_is_nested_too_deeply_is_left_out(void **state)
     }
 }
 
+/* Half of what a watch sends. Whose annotation has the name keeps it; a damaged object loses no more. */
+static void the_servers_own_fields_are_left_out_where_asked(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "{\"metadata\":{\"managedFields\":[{\"fieldsV1\":{}}],\"name\":\"a\",\"annotations\":{"
+        "\"managedFields\":"
+        "\"mine\"}}}",
+        "{\"metadata\":{\"managedFields\":[{\"manager\":\"\\ud800\"}],\"name\":\"a\",\"annotations\":{"
+        "\"managedFields\":\"mine\"}}}",
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+        CLEANUP_JSON cJSON *object = NULL;
+        assert_int_equal(kube_object_parse_unmanaged(texts[i], strlen(texts[i]), 1, &object, NULL), 0);
+        assert_string_equal(kube_object_name(object), "a");
+        assert_string_equal(kube_object_annotation(object, "managedFields"), "mine");
+        assert_null(json_path(object, "metadata", "managedFields", NULL));
+        CLEANUP_FREE char *line = xasprintf("{\"type\":\"ADDED\",\"object\":%s}", texts[i]);
+        CLEANUP_JSON cJSON *event = NULL;
+        assert_int_equal(kube_object_parse_unmanaged(line, strlen(line), 2, &event, NULL), 0);
+        assert_null(json_path(event, "object", "metadata", "managedFields", NULL));
+        assert_string_equal(kube_object_name(json_get(event, "object")), "a");
+    }
+}
+
 static void an_object_is_named_for_people(void **state)
 {
     (void)state;
@@ -215,6 +240,7 @@ int main(void)
         cmocka_unit_test(a_nul_escape_becomes_a_replacement_character),
         cmocka_unit_test(bytes_that_a_server_keeps_do_not_blind_a_watch),
         cmocka_unit_test(what_is_nested_too_deeply_is_left_out),
+        cmocka_unit_test(the_servers_own_fields_are_left_out_where_asked),
         cmocka_unit_test(an_object_is_named_for_people),
         cmocka_unit_test(a_manifest_names_its_kind_and_itself),
         cmocka_unit_test(an_owner_looks_after_what_it_has_or_only_holds_it),
