@@ -132,6 +132,9 @@ struct neoset_fact {
 
 /* NULL when object has no name. The caller's. */
 struct neoset_fact *neoset_fact_make(struct intern *pool, const cJSON *object);
+/* Brings fact to a newer state of its object; false, and nothing happened: the spec may be another one. The
+ * server moves metadata.generation with every change of spec, and only then. */
+bool neoset_fact_renew(struct neoset_fact *fact, const cJSON *object);
 void neoset_fact_free(struct neoset_fact *fact);
 
 /* --- a pod ---------------------------------------------------------------------------------------------- */

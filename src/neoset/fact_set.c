@@ -274,34 +274,29 @@ static void check_name(struct neoset_fact *fact)
 
 /* --- status --------------------------------------------------------------------------------------------- */
 
+/* Sorted. */
 static const char *const described_keys[] = {
-    "replicas",
-    "readyReplicas",
     "availableReplicas",
-    "updatedReplicas",
-    "updatedReadyReplicas",
-    "updatedAvailableReplicas",
-    "expectedUpdatedReplicas",
-    "effectiveMaxUnavailable",
-    "phase",
+    "conditions",
     "currentRevision",
     "currentUpdatePod",
-    "lastUpdateTime",
-    "observedGeneration",
+    "effectiveMaxUnavailable",
+    "expectedUpdatedReplicas",
     "labelSelector",
+    "lastUpdateTime",
     "message",
-    "conditions",
+    "observedGeneration",
+    "phase",
+    "readyReplicas",
+    "replicas",
+    "updatedAvailableReplicas",
+    "updatedReadyReplicas",
+    "updatedReplicas",
 };
 
 char *neoset_described_text(const cJSON *status)
 {
-    CLEANUP_JSON cJSON *described = json_new_object();
-    for (size_t i = 0; i < ARRAY_SIZE(described_keys); i++) {
-        const cJSON *value = json_get(status, described_keys[i]);
-        if (value && !cJSON_IsNull(value))
-            json_add_item(described, described_keys[i], json_copy(value));
-    }
-    return json_print_sorted(described);
+    return json_print_members(status, described_keys, ARRAY_SIZE(described_keys));
 }
 
 static void read_ordinals(struct ordinals *list, const cJSON *array)
@@ -339,6 +334,30 @@ static void read_deciding(struct neoset_deciding *deciding, const cJSON *status)
 
 /* --- the whole ------------------------------------------------------------------------------------------ */
 
+/* What may change without a new generation. */
+static void read_changing(struct neoset_fact *fact, const cJSON *object)
+{
+    const cJSON *metadata = json_get(object, "metadata");
+    const char *adopts = json_path_str(metadata, "annotations", NEOSET_ADOPTS_ANNOTATION, NULL);
+    const cJSON *status = json_get(object, "status");
+    const cJSON *conditions = json_get(status, "conditions");
+    fact->version = xstrdup_or_null(json_str(metadata, "resourceVersion"));
+    fact->deleting = json_str(metadata, "deletionTimestamp") != NULL;
+    fact->waits_for_pods = adopts && !str_ends_with(adopts, NEOSET_ADOPTS_GONE);
+    read_deciding(&fact->deciding, status);
+    fact->described = neoset_described_text(status);
+    fact->conditions = cJSON_IsArray(conditions) ? json_print(conditions) : NULL;
+    fact->last_update = filled_copy(status, "lastUpdateTime");
+}
+
+static void forget_changing(struct neoset_fact *fact)
+{
+    char **const texts[] = {&fact->version, &fact->described, &fact->conditions, &fact->last_update};
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+        str_replace(texts[i], NULL);
+    neoset_deciding_done(&fact->deciding);
+}
+
 struct neoset_fact *neoset_fact_make(struct intern *pool, const cJSON *object)
 {
     const cJSON *metadata = json_get(object, "metadata");
@@ -351,11 +370,7 @@ struct neoset_fact *neoset_fact_make(struct intern *pool, const cJSON *object)
     fact->name = xstrdup(name);
     fact->namespace = xstrdup(namespace);
     fact->uid = xstrdup_or_null(json_str(metadata, "uid"));
-    fact->version = xstrdup_or_null(json_str(metadata, "resourceVersion"));
     fact->generation = json_int64_or(metadata, "generation", 0);
-    fact->deleting = json_str(metadata, "deletionTimestamp") != NULL;
-    const char *adopts = json_path_str(metadata, "annotations", NEOSET_ADOPTS_ANNOTATION, NULL);
-    fact->waits_for_pods = adopts && !str_ends_with(adopts, NEOSET_ADOPTS_GONE);
     const cJSON *spec = json_get(object, "spec");
     const cJSON *service_node = json_get(spec, "serviceName");
     const char *service = json_str(spec, "serviceName");
@@ -367,13 +382,20 @@ struct neoset_fact *neoset_fact_make(struct intern *pool, const cJSON *object)
     read_selector(fact, spec);
     read_claim_templates(fact, spec);
     check_name(fact);
-    const cJSON *status = json_get(object, "status");
-    read_deciding(&fact->deciding, status);
-    fact->described = neoset_described_text(status);
-    const cJSON *conditions = json_get(status, "conditions");
-    fact->conditions = cJSON_IsArray(conditions) ? json_print(conditions) : NULL;
-    fact->last_update = filled_copy(status, "lastUpdateTime");
+    read_changing(fact, object);
     return fact;
+}
+
+bool neoset_fact_renew(struct neoset_fact *fact, const cJSON *object)
+{
+    const cJSON *metadata = json_get(object, "metadata");
+    int64_t generation = json_int64_or(metadata, "generation", 0);
+    if (generation == 0 || generation != fact->generation || !fact->uid ||
+        !str_equal(json_str(metadata, "uid"), fact->uid))
+        return false;
+    forget_changing(fact);
+    read_changing(fact, object);
+    return true;
 }
 
 void neoset_fact_free(struct neoset_fact *fact)

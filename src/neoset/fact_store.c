@@ -19,6 +19,14 @@ bool fact_store_is_older(const char *version, const char *than)
     return neoset_version_compare(version, than) < 0;
 }
 
+bool fact_store_is_known(const cJSON *object, const char *known_uid, const char *known_version)
+{
+    const char *version = kube_object_version(object);
+    bool is_same =
+        version && str_equal(version, known_version) && str_equal(kube_object_uid(object), known_uid);
+    return is_same || fact_store_is_older(version, known_version);
+}
+
 /* --- groups --------------------------------------------------------------------------------------------- */
 
 struct set_group *fact_store_find_key(const struct fact_store *store, const char *key)
@@ -146,19 +154,10 @@ static void unlink_selector(struct fact_store *store, const struct set_group *gr
 
 /* --- sets ----------------------------------------------------------------------------------------------- */
 
-static void take_set(struct fact_store *store, const cJSON *object, uint32_t mark, int64_t wall_us,
-                     int64_t boot_us)
+/* Another set than the one before, of the name or of the spec. */
+static void replace_set(struct fact_store *store, struct set_group *group, struct neoset_fact *fact,
+                        int64_t wall_us, int64_t boot_us)
 {
-    struct neoset_fact *fact = neoset_fact_make(store->pool, object);
-    if (!fact)
-        return;
-    struct set_group *group = fact_store_need_group(store, fact->namespace, fact->name);
-    if (mark || !group->set)
-        group->set_mark = mark;
-    if (group->set && fact_store_is_older(fact->version, group->set->version)) {
-        neoset_fact_free(fact);
-        return;
-    }
     bool is_new = !group->set || !str_equal(group->set->uid, fact->uid);
     store->set_count += group->set == NULL;
     bool same_selector = group->set && str_equal(group->set->selector_text, fact->selector_text);
@@ -168,14 +167,29 @@ static void take_set(struct fact_store *store, const cJSON *object, uint32_t mar
     group->set = fact;
     if (!same_selector)
         link_selector(store, group);
-    if (is_new) {
-        neoset_memory_free(group->memory);
-        group->memory = neoset_memory_make();
-        for (size_t i = 0; i < group->pod_count; i++)
-            neoset_observe_pod(group->memory, group->pods[i].fact, wall_us, boot_us);
-        for (size_t i = 0; i < group->prefetch_count; i++)
-            neoset_observe_prefetch(group->memory, group->prefetches[i].fact, boot_us);
-    }
+    if (!is_new)
+        return;
+    neoset_memory_free(group->memory);
+    group->memory = neoset_memory_make();
+    for (size_t i = 0; i < group->pod_count; i++)
+        neoset_observe_pod(group->memory, group->pods[i].fact, wall_us, boot_us);
+    for (size_t i = 0; i < group->prefetch_count; i++)
+        neoset_observe_prefetch(group->memory, group->prefetches[i].fact, boot_us);
+}
+
+static void take_set(struct fact_store *store, const cJSON *object, uint32_t mark, int64_t wall_us,
+                     int64_t boot_us)
+{
+    const char *name = kube_object_name(object), *namespace = kube_object_namespace(object);
+    if (!name || !namespace)
+        return;
+    struct set_group *group = fact_store_need_group(store, namespace, name);
+    if (mark || !group->set)
+        group->set_mark = mark;
+    if (group->set && fact_store_is_known(object, group->set->uid, group->set->version))
+        return;
+    if (!group->set || !neoset_fact_renew(group->set, object))
+        replace_set(store, group, neoset_fact_make(store->pool, object), wall_us, boot_us);
     fact_store_tell_changed(store, group);
 }
 

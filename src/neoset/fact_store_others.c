@@ -97,16 +97,16 @@ const struct claim_fact *fact_store_find_claim(const struct fact_store *store, c
 
 void fact_store_take_claim(struct fact_store *store, const cJSON *object, uint32_t mark)
 {
-    struct claim_fact *fact = claim_fact_make(store->pool, object);
-    if (!fact)
+    const char *name = kube_object_name(object);
+    if (!name)
         return;
-    struct claim_slot *slot = fact_store_find_claim_slot(store, fact->namespace, fact->name);
+    struct claim_slot *slot = fact_store_find_claim_slot(store, kube_object_namespace(object), name);
     if (slot && mark)
         slot->mark = mark;
-    if (slot && fact_store_is_older(fact->version, slot->fact->version)) {
-        claim_fact_free(fact);
+    if (slot && fact_store_is_known(object, slot->fact->uid, slot->fact->version))
         return;
-    }
+    struct claim_fact *fact = claim_fact_make(store->pool, object);
+    ENSURE(fact != NULL);
     if (slot) {
         claim_fact_free(slot->fact); /* the new one has the same name */
     } else {
@@ -284,7 +284,7 @@ void fact_store_take_revision(struct fact_store *store, const cJSON *object, uin
     struct revision_slot *slot = fact_store_find_revision_slot(store, kube_object_namespace(object), name);
     if (slot && mark)
         slot->mark = mark;
-    if (slot && fact_store_is_older(kube_object_version(object), slot->fact->version))
+    if (slot && fact_store_is_known(object, slot->fact->uid, slot->fact->version))
         return;
     if (slot)
         fact_store_remove_revision(store, slot);

@@ -8,6 +8,9 @@
 
 char *fact_store_group_key(const char *namespace, const char *name);
 void fact_store_tell_changed(struct fact_store *store, struct set_group *group);
+/* The state that is known already, or one before it: the watch repeats what the answers to our own writes
+ * have brought. One resourceVersion of one object is one state. */
+bool fact_store_is_known(const cJSON *object, const char *known_uid, const char *known_version);
 bool fact_store_is_older(const char *version, const char *than);
 bool fact_store_is_swept(uint32_t seen, uint32_t mark, const char *version, const char *list_version);
 void fact_store_take_pod(struct fact_store *store, const cJSON *object, uint32_t mark, int64_t wall_us,

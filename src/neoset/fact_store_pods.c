@@ -69,15 +69,15 @@ static void note_gone(struct set_group *group, const char *uid)
     group->next_gone = (group->next_gone + 1) % GONE_UIDS;
 }
 
-/* Whether object is to be taken: it is no older than what slot (NULL: none yet) has of it, and was not seen
- * to be gone. Either way the slot was seen by the list mark (0: by none). */
+/* Whether object is to be taken: slot (NULL: none yet) does not have this state or a newer one, and it was not
+ * seen to be gone. Either way the slot was seen by the list mark (0: by none). */
 static bool brings_news(const struct set_group *group, struct pod_slot *slot, const cJSON *object,
                         uint32_t mark)
 {
     if (slot && mark)
         slot->mark = mark;
-    bool is_older = slot && fact_store_is_older(kube_object_version(object), slot->fact->version);
-    return !is_older && !is_known_gone(group, kube_object_uid(object));
+    bool is_known = slot && fact_store_is_known(object, slot->fact->uid, slot->fact->version);
+    return !is_known && !is_known_gone(group, kube_object_uid(object));
 }
 
 /* --- pods that fetch images --------------------------------------------------------------------------- */

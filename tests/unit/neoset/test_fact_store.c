@@ -328,6 +328,64 @@ static void claims_are_found_by_each_set_that_may_have_named_them(void **state)
     assert_int_equal(claims_of(scene, "sql"), 0);
 }
 
+#define SEEN(generation, version, image, phase)                                                              \
+    META("mysql", "s", version, ",\"generation\":" generation)                                               \
+    ",\"spec\":{\"selector\":{\"matchLabels\":{\"app\":\"mysql\"}},\"template\":{\"metadata\":{\"labels\":{" \
+    "\"app\":\"mysql\"}},\"spec\":{\"containers\":[{\"name\":\"mysql\",\"image\":\"" image                   \
+    "\"}]}}},\"status\":{\"phase\":\"" phase "\",\"updateRevisionName\":\"" phase "\"}}"
+
+/* The answer to our own write, then the same state by the watch. */
+static void a_state_that_is_known_is_no_news(void **state)
+{
+    struct scene *scene = *state;
+    take(scene, KUBE_NEOSET, SET("s", "1"), 1);
+    take(scene, KUBE_POD, POD("mysql-0", "a", "2"), 1);
+    take(scene, KUBE_POD, PREFETCH("p", "3"), 1);
+    take(scene, KUBE_CLAIM, META("data-mysql-0", "c", "4", "") ",\"spec\":{}}", 1);
+    take(scene, KUBE_REVISION, REVISION("mysql-a", "5", "NeoSet", "s"), 1);
+    assert_changed(scene, "db/mysql db/mysql db/mysql db/mysql db/mysql ");
+    take(scene, KUBE_NEOSET, SET("s", "1"), 2);
+    take(scene, KUBE_POD, POD("mysql-0", "a", "2"), 2);
+    take(scene, KUBE_POD, PREFETCH("p", "3"), 2);
+    take(scene, KUBE_CLAIM, META("data-mysql-0", "c", "4", "") ",\"spec\":{}}", 2);
+    take(scene, KUBE_REVISION, REVISION("mysql-a", "5", "NeoSet", "s"), 2);
+    assert_changed(scene, "");
+    /* But it was seen: a list that shows it keeps it. */
+    static const enum kube_resource resources[] = {KUBE_NEOSET, KUBE_POD, KUBE_CLAIM, KUBE_REVISION};
+    for (size_t i = 0; i < ARRAY_SIZE(resources); i++)
+        fact_store_sweep(scene->store, resources[i], 2, "9");
+    const struct set_group *group = fact_store_find_group(scene->store, "db", "mysql");
+    assert_non_null(group->set);
+    assert_int_equal(group->pod_count + group->prefetch_count, 2);
+    assert_non_null(fact_store_find_claim(scene->store, "db", "data-mysql-0"));
+    assert_non_null(fact_store_find_revisions(scene->store, "s"));
+    /* Another object is another state, whatever its version says; so is one that says none. */
+    take(scene, KUBE_POD, POD("mysql-0", "b", "2"), 2);
+    assert_string_equal(pod(scene, 0)->uid, "b");
+    assert_changed(scene, "db/mysql ");
+    for (int i = 0; i < 2; i++)
+        take(scene, KUBE_POD, "{\"metadata\":{\"namespace\":\"db\",\"name\":\"mysql-0\",\"uid\":\"b\"}}", 2);
+    assert_changed(scene, "db/mysql db/mysql ");
+}
+
+/* What follows from the spec is worked out once a generation. */
+static void only_a_new_generation_brings_another_spec(void **state)
+{
+    struct scene *scene = *state;
+    take(scene, KUBE_NEOSET, SEEN("1", "1", "a", "Idle"), 1);
+    const struct set_group *group = fact_store_find_group(scene->store, "db", "mysql");
+    const char *spec = group->set->template_text;
+    take(scene, KUBE_NEOSET, SEEN("1", "2", "a", "Paused"), 1);
+    assert_ptr_equal(group->set->template_text, spec);
+    assert_string_equal(group->set->version, "2");
+    assert_string_equal(group->set->described, "{\"phase\":\"Paused\"}");
+    assert_string_equal(group->set->deciding.target, "Paused");
+    assert_changed(scene, "db/mysql db/mysql ");
+    take(scene, KUBE_NEOSET, SEEN("2", "3", "b", "Paused"), 1);
+    assert_string_equal(group->set->first_image, "b");
+    assert_int_equal(group->set->generation, 2);
+}
+
 static void objects_without_a_name_are_left_out(void **state)
 {
     struct scene *scene = *state;
@@ -361,6 +419,8 @@ int main(void)
         scene_test(revisions_belong_to_the_uid_that_controls_them),
         scene_test(who_is_concerned_is_told),
         scene_test(claims_are_found_by_each_set_that_may_have_named_them),
+        scene_test(a_state_that_is_known_is_no_news),
+        scene_test(only_a_new_generation_brings_another_spec),
         scene_test(objects_without_a_name_are_left_out),
     };
     return cmocka_run_group_tests_name("the controller's facts", tests, NULL, NULL);
