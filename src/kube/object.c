@@ -217,6 +217,19 @@ bool kube_object_condition_is_true(const cJSON *object, const char *type)
     return str_equal(json_str(kube_object_condition(object, type), "status"), "True");
 }
 
+int kube_version_compare(const char *a, const char *b)
+{
+    if (!a || !b || strspn(a, "0123456789") != strlen(a) || strspn(b, "0123456789") != strlen(b))
+        return 0;
+    a += strspn(a, "0");
+    b += strspn(b, "0");
+    size_t a_length = strlen(a), b_length = strlen(b);
+    if (a_length != b_length)
+        return a_length < b_length ? -1 : 1;
+    int order = strcmp(a, b);
+    return (order > 0) - (order < 0);
+}
+
 char *kube_object_ref_text(enum kube_resource resource, const char *namespace, const char *name)
 {
     PRE(name);

@@ -64,3 +64,7 @@ char *kube_object_ref_text(enum kube_resource resource, const char *namespace, c
 /* "namespace/name" or "name" of an object whose JSON may be cut or damaged, for messages; the caller's. NULL:
  * it has none that a Kubernetes object can have. */
 char *kube_object_guess_name(const char *text, size_t length);
+
+/* -1, 0, 1: which resourceVersion is older, by the server's documented ordering (numbers of any length);
+ * texts that are no numbers are only equal or unordered (0). */
+int kube_version_compare(const char *a, const char *b);

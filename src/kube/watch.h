@@ -45,6 +45,10 @@ struct kube_watch_callbacks {
      * known. */
     void (*object)(void *context, const cJSON *object);
     void (*deleted)(void *context, const cJSON *last_state);
+    /* A list ended that is older than what was seen before: the server's storage was restored from a backup,
+     * and what was known is of another time, however new it looks. Instead of list_end; the list begins
+     * anew, onto nothing. Optional: without it the list is taken as it is. */
+    void (*went_back)(void *context);
     /* reason: a sentence that may go anywhere (names the missing definition or permission ...), or NULL.
      * FRESH keeps the reason of the trouble before it until the stream has lived for 5 s; then it is FRESH
      * without one. Optional. */

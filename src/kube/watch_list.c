@@ -93,6 +93,26 @@ static int read_envelope(struct kube_watch *watch, char **ret_version, char **re
     return 0;
 }
 
+/* A list that asks for no resourceVersion shows the newest state: it cannot be older than what was seen
+ * before. */
+static bool is_of_the_past(const struct kube_watch *watch)
+{
+    return watch->version && kube_version_compare(watch->list_version, watch->version) < 0;
+}
+
+static void end_list(struct kube_watch *watch)
+{
+    if (is_of_the_past(watch) && watch->callbacks.went_back) {
+        str_replace(&watch->version, NULL);
+        watch->callbacks.went_back(watch->context);
+        return;
+    }
+    watch->relist = false;
+    free(watch->version);
+    watch->version = STEAL(watch->list_version);
+    watch->callbacks.list_end(watch->context);
+}
+
 static void next_page(struct kube_watch *watch)
 {
     CLEANUP_FREE char *version = NULL;
@@ -109,12 +129,8 @@ static void next_page(struct kube_watch *watch)
     if (!watch->list_version)
         watch->list_version = STEAL(version);
     str_replace(&watch->continue_token, more);
-    if (!watch->continue_token) {
-        watch->relist = false;
-        free(watch->version);
-        watch->version = STEAL(watch->list_version);
-        watch->callbacks.list_end(watch->context);
-    }
+    if (!watch->continue_token)
+        end_list(watch);
     watch_schedule(watch, 0);
 }
 

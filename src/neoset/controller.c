@@ -144,6 +144,20 @@ static void list_end(void *context)
     check_listed(watched->controller);
 }
 
+/* Nothing is planned until it was listed again. */
+static void watch_went_back(void *context)
+{
+    struct watched *watched = context;
+    struct controller *controller = watched->controller;
+    watched->listed = false;
+    watched->went_back++;
+    controller_report(controller, REPORT_WARNING, NULL,
+                      "the resourceVersions of the %s went back (the server's storage was restored from a "
+                      "backup?): what was known of them is forgotten, and they are listed anew",
+                      kube_resource_info(watched->resource)->plural);
+    fact_store_forget(controller->store, watched->resource);
+}
+
 static void watch_object(void *context, const cJSON *object)
 {
     struct watched *watched = context;
@@ -188,6 +202,7 @@ static void start_watches(struct controller *controller)
         .list_end = list_end,
         .object = watch_object,
         .deleted = watch_deleted,
+        .went_back = watch_went_back,
         .state = watch_state,
     };
     for (size_t i = 0; i < WATCHED_COUNT; i++) {

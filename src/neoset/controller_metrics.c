@@ -81,6 +81,12 @@ void controller_write_metrics(const struct controller *controller, struct buf *t
     write_metric(text, "neoset_sets", "gauge", "NeoSets known.", (int64_t)controller->store->set_count);
     write_phases(controller, text);
     write_metric(text, "neoset_pods", "gauge", "Pods known.", (int64_t)controller->store->pod_count);
+    int64_t went_back = 0;
+    for (size_t i = 0; i < WATCHED_COUNT; i++)
+        went_back += controller->watched[i].went_back;
+    write_metric(text, "neoset_watch_went_back_total", "counter",
+                 "Lists that were older than what was seen before: the server's storage was restored.",
+                 went_back);
     write_metric(text, "neoset_turns_total", "counter", "Turns planned.", controller->turns);
     write_metric(text, "neoset_queue_length", "gauge", "Keys that wait for a turn.",
                  (int64_t)loop_waiting(controller->loop));

@@ -24,7 +24,8 @@ struct watched {
     uint32_t mark; /* of the newest list */
     bool listed;   /* a full list ended in this run */
     bool fresh;
-    char *trouble; /* why it is not fresh, or NULL */
+    int64_t went_back; /* times */
+    char *trouble;     /* why it is not fresh, or NULL */
 };
 
 /* A GET that brings an answer's object that did not come with it. */

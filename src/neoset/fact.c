@@ -201,16 +201,3 @@ char *neoset_claim_next_set(const char *claim_name, size_t *position)
     *position = length;
     return NULL;
 }
-
-int neoset_version_compare(const char *a, const char *b)
-{
-    if (!a || !b || strspn(a, "0123456789") != strlen(a) || strspn(b, "0123456789") != strlen(b))
-        return 0;
-    a += strspn(a, "0");
-    b += strspn(b, "0");
-    size_t a_length = strlen(a), b_length = strlen(b);
-    if (a_length != b_length)
-        return a_length < b_length ? -1 : 1;
-    int order = strcmp(a, b);
-    return (order > 0) - (order < 0);
-}

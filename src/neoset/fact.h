@@ -266,6 +266,3 @@ bool neoset_split_prefetch_name(const char *pod_name, size_t *ret_set_length);
 /* Names of sets that a claim "data-my-sql-3" may belong to, one call each: "my-sql", "sql". *position starts
  * at 0; NULL: no more. The caller frees. */
 char *neoset_claim_next_set(const char *claim_name, size_t *position);
-/* -1, 0, 1: which resourceVersion is older, by the server's documented ordering (numbers of any length);
- * texts that are no numbers are only equal or unordered (0). */
-int neoset_version_compare(const char *a, const char *b);

@@ -13,10 +13,13 @@ void fact_store_tell_changed(struct fact_store *store, struct set_group *group)
     store->changed(store->context, group);
 }
 
+/* The mark of no list: nothing was seen in it. */
+#define NO_LIST UINT32_MAX
+
 /* Older than what we have, by the server's ordering. */
 bool fact_store_is_older(const char *version, const char *than)
 {
-    return neoset_version_compare(version, than) < 0;
+    return kube_version_compare(version, than) < 0;
 }
 
 bool fact_store_is_known(const cJSON *object, const char *known_uid, const char *known_version)
@@ -329,6 +332,24 @@ void fact_store_sweep(struct fact_store *store, enum kube_resource resource, uin
                 fact_store_lose_revision(store, slot);
         }
     }
+}
+
+/* Of groups that are there still. */
+static void forget_what_is_gone(struct set_group *group, enum kube_resource resource)
+{
+    for (size_t i = 0; resource == KUBE_POD && i < GONE_UIDS; i++)
+        str_replace(&group->gone_uids[i], NULL);
+    for (size_t i = 0; resource == KUBE_REVISION && i < LOST_REVISIONS; i++) {
+        revision_fact_free(group->lost[i]);
+        group->lost[i] = NULL;
+    }
+}
+
+void fact_store_forget(struct fact_store *store, enum kube_resource resource)
+{
+    fact_store_sweep(store, resource, NO_LIST, NULL);
+    for (struct set_group *group = store->groups; group; group = group->hh.next)
+        forget_what_is_gone(group, resource);
 }
 
 struct fact_store *fact_store_make(void (*changed)(void *context, struct set_group *group),

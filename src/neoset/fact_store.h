@@ -136,6 +136,9 @@ void fact_store_drop(struct fact_store *store, enum kube_resource resource, cons
 /* A quorum read says that there is nothing under this name. */
 void fact_store_drop_name(struct fact_store *store, enum kube_resource resource, const char *namespace,
                           const char *name);
+/* The server went back to another time: nothing that is known of these objects holds, not even that they are
+ * gone. */
+void fact_store_forget(struct fact_store *store, enum kube_resource resource);
 /* A full list ended: what does not have its mark is gone, unless it is newer than the list (list_version). */
 void fact_store_sweep(struct fact_store *store, enum kube_resource resource, uint32_t mark,
                       const char *list_version);

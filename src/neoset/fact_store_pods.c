@@ -69,8 +69,8 @@ static void note_gone(struct set_group *group, const char *uid)
     group->next_gone = (group->next_gone + 1) % GONE_UIDS;
 }
 
-/* Whether object is to be taken: slot (NULL: none yet) does not have this state or a newer one, and it was not
- * seen to be gone. Either way the slot was seen by the list mark (0: by none). */
+/* Whether object is to be taken: slot (NULL: none yet) does not have this state or a newer one, and it was
+ * not seen to be gone. Either way the slot was seen by the list mark (0: by none). */
 static bool brings_news(const struct set_group *group, struct pod_slot *slot, const cJSON *object,
                         uint32_t mark)
 {

@@ -10,6 +10,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -598,6 +599,49 @@ static void an_option_that_does_not_exist_is_wrong_usage(void **state)
     end(&scene);
 }
 
+/* --- a server that went back in time ---------------------------------------------------------------------
+ */
+
+#define LIST_AT(version)                                                                                     \
+    "{\"kind\":\"List\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":\"" version                  \
+    "\"},\"items\":[]}"
+/* At 9, at 5, and at 5 once more. */
+enum { RESTORED_LISTS = 3 };
+
+/* Pods are listed at 9, then, as from a backup that was restored, at 5. context: how often they were listed.
+ */
+static void serve_a_restored_backup(struct hostile_connection *connection, void *context)
+{
+    atomic_int *lists = context;
+    bool alive = true;
+    while (alive && hostile_read_request(connection)) {
+        const char *request = hostile_last_request(connection);
+        bool is_watch = strstr(request, "watch=") != NULL;
+        if (!strstr(request, "/pods?") || (is_watch && *lists >= RESTORED_LISTS))
+            alive = answer_well(connection);
+        else if (is_watch)
+            alive = hostile_answer(connection, 410, STATUS_OF(410, "Expired", "too old resource version"));
+        else
+            alive = hostile_answer(connection, 200, (*lists)++ == 0 ? LIST_AT("9") : LIST_AT("5"));
+    }
+}
+
+static void a_server_that_went_back_is_listed_anew_and_that_is_said_once(void **state)
+{
+    (void)state;
+    struct scene scene;
+    atomic_int lists = 0;
+    begin(&scene, &(struct hostile_options){.serve = serve_a_restored_backup, .context = &lists}, "token: t");
+    start(&scene, "--no-lease");
+    assert_says(&scene, "the resourceVersions of the pods went back");
+    if (!live_goes_on(&scene.controller, WATCHED_MS))
+        fail_msg("it ended:\n%s", live_log(&scene.controller));
+    assert_int_equal(live_count(&scene.controller, "went back"), 1);
+    assert_int_equal(lists, RESTORED_LISTS);
+    assert_stops_well(&scene);
+    end(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -607,6 +651,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_taken_is_named_and_asked_for_again),
         cmocka_unit_test(a_list_without_end_costs_no_memory),
         cmocka_unit_test(an_object_of_five_megabytes_is_taken),
+        cmocka_unit_test(a_server_that_went_back_is_listed_anew_and_that_is_said_once),
         cmocka_unit_test(a_journal_that_cannot_be_used_is_named_and_nothing_is_asked),
         cmocka_unit_test(a_second_controller_is_told_who_is_the_first),
         cmocka_unit_test(a_folder_without_permission_is_named),

@@ -195,6 +195,17 @@ static void the_servers_own_fields_are_left_out_where_asked(void **state)
     }
 }
 
+static void versions_are_ordered_as_numbers_of_any_length(void **state)
+{
+    (void)state;
+    assert_int_equal(kube_version_compare("9", "10"), -1);
+    assert_int_equal(kube_version_compare("10", "9"), 1);
+    assert_int_equal(kube_version_compare("123456789012345678901", "123456789012345678902"), -1);
+    assert_int_equal(kube_version_compare("7", "7"), 0);
+    assert_int_equal(kube_version_compare("a", "7"), 0);
+    assert_int_equal(kube_version_compare(NULL, "7"), 0);
+}
+
 static void an_object_is_named_for_people(void **state)
 {
     (void)state;
@@ -241,6 +252,7 @@ int main(void)
         cmocka_unit_test(bytes_that_a_server_keeps_do_not_blind_a_watch),
         cmocka_unit_test(what_is_nested_too_deeply_is_left_out),
         cmocka_unit_test(the_servers_own_fields_are_left_out_where_asked),
+        cmocka_unit_test(versions_are_ordered_as_numbers_of_any_length),
         cmocka_unit_test(an_object_is_named_for_people),
         cmocka_unit_test(a_manifest_names_its_kind_and_itself),
         cmocka_unit_test(an_owner_looks_after_what_it_has_or_only_holds_it),

@@ -57,6 +57,39 @@ static void objects_are_handed_over_while_a_page_arrives(void **state)
     expect(owner, "+b end FRESH");
 }
 
+/* Storage was restored from a backup, and the server's numbers begin anew below what was seen: the list is
+ * taken onto nothing, once. Versions of another form tell nothing. */
+static void a_list_that_is_older_than_the_stream_is_told_and_taken_anew(void **state)
+{
+    struct owner *owner = *state;
+    static const struct {
+        const char *line;
+        const char *list;
+        const char *told;
+    } rows[] = {
+        {BOOKMARK("100"), LIST("99", "", OBJECT("a", "98")), "LISTING begin +a BACK begin +a end FRESH"},
+        {BOOKMARK("100"), LIST("100", "", OBJECT("a", "98")), "LISTING begin +a end FRESH"},
+        {BOOKMARK("99"), LIST("100", "", OBJECT("a", "98")), "LISTING begin +a end FRESH"},
+        {BOOKMARK("b"), LIST("a", "", OBJECT("a", "98")), "LISTING begin +a end FRESH"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        struct env_sim_call *call = stream(owner);
+        model_data(owner->model, call, rows[i].line);
+        model_data(owner->model, call, ERROR_LINE(410, "Expired"));
+        env_sim_http_cut(call);
+        for (int lists = strstr(rows[i].told, "BACK") ? 2 : 1; lists > 0; lists--)
+            model_answer(owner->model, model_next(owner->model), 200, rows[i].list);
+        call = model_next(owner->model);
+        has_query(call, "watch", "true");
+        env_sim_http_begin(call, 200, NULL, 0);
+        model_settle(owner->model);
+        expect(owner, rows[i].told);
+        kube_watch_stop(STEAL(owner->watch));
+        env_sim_http_cut(call);
+        model_settle(owner->model);
+    }
+}
+
 static void an_expired_continue_token_begins_the_list_again(void **state)
 {
     struct owner *owner = *state;
@@ -392,6 +425,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_list_comes_in_chunks_and_is_watched_from_its_first_version),
         TEST(objects_are_handed_over_while_a_page_arrives),
+        TEST(a_list_that_is_older_than_the_stream_is_told_and_taken_anew),
         TEST(an_expired_continue_token_begins_the_list_again),
         TEST(a_continue_token_that_the_server_does_not_take_begins_the_list_again),
         TEST(a_page_that_fails_for_a_moment_is_asked_for_again),

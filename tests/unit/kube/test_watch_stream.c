@@ -358,8 +358,9 @@ static void a_stream_without_a_single_line_lists_again(void **state)
     env_sim_http_freeze(call);
     expect(owner, "STALE");
     relisted(owner);
+    relisted(owner); /* 20 is older than 9000: onto nothing */
     env_sim_http_end(resumed(owner, "20"));
-    expect(owner, "begin +b end FRESH");
+    expect(owner, "begin +b BACK begin +b end FRESH");
 }
 
 /* Without bookmarks silence proves nothing: the stream is renewed, and nobody is alarmed. */

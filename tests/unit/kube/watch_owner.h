@@ -65,7 +65,13 @@ static inline void on_state(void *context, enum kube_watch_state state, const ch
     note(owner, words[state], "");
 }
 
-static const struct kube_watch_callbacks owner_callbacks = {.list_begin = on_list_begin,
+static inline void on_went_back(void *context)
+{
+    note(context, "BACK", "");
+}
+
+static const struct kube_watch_callbacks owner_callbacks = {.went_back = on_went_back,
+                                                            .list_begin = on_list_begin,
                                                             .list_end = on_list_end,
                                                             .object = on_object,
                                                             .deleted = on_deleted,
@@ -112,6 +118,8 @@ static inline void expect(struct owner *owner, const char *log)
 #define LIST(version, more, items)                                                                           \
     "{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":\"" version               \
     "\",\"continue\":\"" more "\"},\"items\":[" items "]}"
+#define BOOKMARK(version)                                                                                    \
+    "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"" version "\"}}}\n"
 #define ERROR_LINE(code, reason) "{\"type\":\"ERROR\",\"object\":" STATUS(code, reason) "}\n"
 
 /* The value of a query parameter, still encoded; the caller's. NULL when absent. */

@@ -367,17 +367,6 @@ static void a_claim_names_every_set_it_may_belong_to(void **state)
     assert_null(neoset_claim_next_set("data", &position));
 }
 
-static void versions_are_ordered_as_numbers_of_any_length(void **state)
-{
-    (void)state;
-    assert_int_equal(neoset_version_compare("9", "10"), -1);
-    assert_int_equal(neoset_version_compare("10", "9"), 1);
-    assert_int_equal(neoset_version_compare("123456789012345678901", "123456789012345678902"), -1);
-    assert_int_equal(neoset_version_compare("7", "7"), 0);
-    assert_int_equal(neoset_version_compare("a", "7"), 0);
-    assert_int_equal(neoset_version_compare(NULL, "7"), 0);
-}
-
 static void ten_thousand_pods_share_what_is_equal(void **state)
 {
     (void)state;
@@ -531,7 +520,6 @@ int main(void)
         TEST(no_object_makes_reading_fail),
         TEST(names_split_only_at_canonical_ordinals),
         TEST(a_claim_names_every_set_it_may_belong_to),
-        TEST(versions_are_ordered_as_numbers_of_any_length),
         TEST(ten_thousand_pods_share_what_is_equal),
         TEST(the_first_sight_goes_by_the_objects_own_times),
         TEST(readiness_counts_from_its_last_break_by_our_clock),

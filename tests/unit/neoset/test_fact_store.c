@@ -386,6 +386,40 @@ static void only_a_new_generation_brings_another_spec(void **state)
     assert_int_equal(group->set->generation, 2);
 }
 
+/* A backup was restored: what is older by its version is what there is. */
+static void what_is_forgotten_may_come_back_older(void **state)
+{
+    struct scene *scene = *state;
+    take(scene, KUBE_NEOSET, SET("s", "20"), 1);
+    take(scene, KUBE_POD, POD("mysql-0", "a", "21"), 1);
+    take(scene, KUBE_POD, POD("mysql-1", "b", "22"), 1);
+    take(scene, KUBE_POD, PREFETCH("p", "23"), 1);
+    take(scene, KUBE_POD, POD("other-0", "o", "23"), 1);
+    drop(scene, KUBE_POD, POD("mysql-1", "b", "24"));
+    take(scene, KUBE_REVISION, REVISION("mysql-a", "25", "NeoSet", "s"), 1);
+    drop(scene, KUBE_REVISION, META("mysql-a", "r", "26", "") "}");
+    take(scene, KUBE_CLAIM, META("data-mysql-0", "c", "27", "") ",\"spec\":{}}", 1);
+    struct set_group *group = fact_store_find_group(scene->store, "db", "mysql");
+    assert_non_null(group->lost[0]);
+    static const enum kube_resource resources[] = {KUBE_POD, KUBE_REVISION, KUBE_CLAIM};
+    for (size_t i = 0; i < ARRAY_SIZE(resources); i++)
+        fact_store_forget(scene->store, resources[i]);
+    assert_int_equal(group->pod_count + group->prefetch_count, 0);
+    assert_null(group->lost[0]);
+    assert_null(fact_store_find_claim(scene->store, "db", "data-mysql-0"));
+    assert_null(fact_store_find_group(scene->store, "db", "other"));
+    take(scene, KUBE_POD, POD("mysql-0", "a", "11"), 2);
+    take(scene, KUBE_POD, POD("mysql-1", "b", "12"), 2);
+    assert_string_equal(pod(scene, 0)->version, "11");
+    assert_string_equal(pod(scene, 1)->version, "12");
+    assert_string_equal(group->set->version, "20");
+    fact_store_forget(scene->store, KUBE_NEOSET);
+    assert_null(group->set);
+    take(scene, KUBE_NEOSET, SET("s", "10"), 2);
+    assert_string_equal(group->set->version, "10");
+    assert_int_equal(scene->store->set_count, 1);
+}
+
 static void objects_without_a_name_are_left_out(void **state)
 {
     struct scene *scene = *state;
@@ -421,6 +455,7 @@ int main(void)
         scene_test(claims_are_found_by_each_set_that_may_have_named_them),
         scene_test(a_state_that_is_known_is_no_news),
         scene_test(only_a_new_generation_brings_another_spec),
+        scene_test(what_is_forgotten_may_come_back_older),
         scene_test(objects_without_a_name_are_left_out),
     };
     return cmocka_run_group_tests_name("the controller's facts", tests, NULL, NULL);
