@@ -246,9 +246,21 @@ static void judge_delete(const struct move *move)
         judge_update(move);
 }
 
+/* A fresh pod has our gate; one that was adopted need not. */
+static void check_has_gate(const struct move *move)
+{
+    const cJSON *gate = NULL;
+    cJSON_ArrayForEach (gate, json_path(move->change->after, "spec", "readinessGates", NULL)) {
+        if (str_equal(json_str(gate, "conditionType"), "apps.neo.io/in-place-ready"))
+            return;
+    }
+    judge_break(move->judge, 13, "%s is created without our gate", name_of(move));
+}
+
 static void judge_create(const struct move *move)
 {
     struct bounds bounds = bounds_of(move->set, move->ordinal, move->since_us);
+    check_has_gate(move);
     judge_equals_template(move->judge, move->set, move->change->after, move->revision);
     const struct seen_status *at = move->at;
     if (!at || strcmp(move->revision, at->stable) == 0)
