@@ -3,6 +3,7 @@
 # The resize script over the table of cases that volume_decide() runs over, too, and what goes wrong on its way: under
 # dash and busybox sh, with the real jq and a kubectl of ours. Ends with "N passed, N failed".
 # Usage: script_cases.sh [--kubesim] [PATTERN]   (part of a case's name)
+# The shells take the cases in turns; EACH_SHELL=1: each takes all of them. What goes wrong is tried under each.
 # --kubesim: the table alone, with the kubectl of this machine and kubesim as the server.
 set -u
 top=$(cd "$(dirname "$0")/../../.." && pwd)
@@ -163,7 +164,7 @@ run_case_on_kubesim() { # shell case-file
 }
 
 run_table() {
-    local file name index
+    local file name index shell chosen
     for file in "$cases"/*.json; do
         [ "${file##*/}" != fixture.json ] || continue
         jq -c --slurpfile fixture "$cases/fixture.json" '.[] | $fixture[0] + .' "$file"
@@ -173,7 +174,9 @@ run_table() {
         index=$((index + 1))
         name=$(jq -r .name <<<"$line")
         [[ $name == *"$pattern"* ]] || continue
-        for shell in "${shells[@]}"; do
+        chosen=("${shells[@]}")
+        [ -n "${EACH_SHELL:-}" ] || chosen=("${shells[index % ${#shells[@]}]}")
+        for shell in "${chosen[@]}"; do
             run=$work/$index-${shell%% *}
             mkdir "$run"
             printf '%s\n' "$line" >"$run/case.json"
