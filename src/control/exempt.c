@@ -221,15 +221,17 @@ void exempt_write(struct exempt *exempt, const struct exempt_request *request, k
     CLEANUP_FREE char *audit_id =
         xasprintf("neo-x-%s-%lld", kinds[request->kind].text, (long long)exempt->next_number++);
     struct kube_client *client = exempt->options.client;
-    call->call = kube_write(client, kube_permit_issue(client),
-                            &(struct kube_write){.method = request->method,
-                                                 .path = path,
-                                                 .content_type = request->content_type,
-                                                 .body = body,
-                                                 .body_length = strlen(body),
-                                                 .audit_id = audit_id,
-                                                 .pool = kinds[request->kind].pool,
-                                                 .timeout_us = request->timeout_us,
-                                                 .before_send = may_leave},
-                            write_done, call);
+    call->call = kube_write(
+        client, kube_permit_issue(client),
+        &(struct kube_write){.method = request->method,
+                             .path = path,
+                             .content_type = request->content_type,
+                             .body = body,
+                             .body_length = strlen(body),
+                             .audit_id = audit_id,
+                             .pool = kinds[request->kind].pool,
+                             .timeout_us = request->timeout_us,
+                             .is_dry = request->kind == EXEMPT_DRY_RUN || request->kind == EXEMPT_DRY_DELETE,
+                             .before_send = may_leave},
+        write_done, call);
 }

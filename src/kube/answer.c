@@ -263,7 +263,7 @@ static void decode_success(const struct http_answer *http, enum kube_decode_mode
             take_text(ret, xasprintf("the answer to be read is %s", error_text(problem)));
         }
         answer->body = ret->tree;
-    } else if (!http->body_whole && mode == KUBE_DECODE_WRITE && http->body) {
+    } else if (!http->body_whole && (mode == KUBE_DECODE_WRITE || mode == KUBE_DECODE_ASK) && http->body) {
         answer->stranger = kube_stranger_of_body(http->body, http->body_length);
     }
     if (!answer->body_cut)

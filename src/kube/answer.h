@@ -16,6 +16,7 @@ struct kube_decoded {
 enum kube_decode_mode {
     KUBE_DECODE_READ,   /* a 2xx needs its whole body */
     KUBE_DECODE_WRITE,  /* a 2xx settles it, whatever became of the body; without managedFields */
+    KUBE_DECODE_ASK,    /* the same of a dry run: its body is what was asked for, whole */
     KUBE_DECODE_STREAM, /* a 2xx body went elsewhere */
 };
 

@@ -18,7 +18,8 @@ struct kube_request {
     enum http_pool pool;
     int64_t timeout_us; /* from now on, the wait for credentials included; 0: none */
     int64_t idle_timeout_us;
-    bool write; /* leaves at most once; everything else is read again after a 401 */
+    bool write;  /* leaves at most once; everything else is read again after a 401 */
+    bool is_dry; /* a write that stores nothing: its answer is read whole */
     bool fresh_connection;
     bool (*before_send)(void *context);
     /* With on_data a 2xx body is streamed and not kept. Both are called for a 2xx only, and may cancel this

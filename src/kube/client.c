@@ -117,7 +117,8 @@ static void on_http_done(void *context, const struct http_answer *http)
         kube_credential_refused(client->credential, call->identity->generation);
     if (try_again(call, http))
         return;
-    enum kube_decode_mode mode = call->request.write     ? KUBE_DECODE_WRITE
+    enum kube_decode_mode mode = call->request.is_dry    ? KUBE_DECODE_ASK
+                                 : call->request.write   ? KUBE_DECODE_WRITE
                                  : call->request.on_data ? KUBE_DECODE_STREAM
                                                          : KUBE_DECODE_READ;
     struct kube_decoded decoded;
@@ -348,6 +349,7 @@ struct kube_call *kube_write(struct kube_client *client, struct kube_permit perm
         .pool = write->pool,
         .timeout_us = write->timeout_us,
         .write = true,
+        .is_dry = write->is_dry,
         .before_send = write->before_send,
     };
     return kube_call_start(client, &request, done, context);

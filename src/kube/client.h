@@ -85,6 +85,7 @@ struct kube_write {
     const char *audit_id; /* sent as Audit-ID */
     enum http_pool pool;
     int64_t timeout_us;
+    bool is_dry; /* nothing is stored: the answer is wanted whole, with its managedFields */
     /* Last moment before the bytes leave: false keeps them here (the call ends KUBE_NOT_SENT). */
     bool (*before_send)(void *context);
 };

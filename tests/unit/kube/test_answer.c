@@ -66,6 +66,18 @@ static void every_status_has_its_code(void **state)
     }
 }
 
+/* A dry run is asked for what the object would be, and by whom its fields would be managed. */
+static void the_answer_to_a_dry_run_is_read_whole(void **state)
+{
+    (void)state;
+    const char *body = "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\",\"managedFields\":[{}]}}";
+    CLEANUP_DECODED struct kube_decoded asked = decode(200, body, KUBE_DECODE_ASK);
+    assert_non_null(json_path(asked.answer.body, "metadata", "managedFields", NULL));
+    CLEANUP_DECODED struct kube_decoded written = decode(200, body, KUBE_DECODE_WRITE);
+    assert_string_equal(json_path_str(written.answer.body, "metadata", "name", NULL), "a");
+    assert_null(json_path(written.answer.body, "metadata", "managedFields", NULL));
+}
+
 static void a_status_gives_reason_message_causes_and_waiting_time(void **state)
 {
     (void)state;
@@ -343,6 +355,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_status_has_its_code),
+        cmocka_unit_test(the_answer_to_a_dry_run_is_read_whole),
         cmocka_unit_test(a_status_gives_reason_message_causes_and_waiting_time),
         cmocka_unit_test(causes_are_bounded),
         cmocka_unit_test(no_summary_and_no_sentence_repeats_a_value),

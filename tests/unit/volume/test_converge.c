@@ -232,7 +232,7 @@ static void answer(struct scene *scene, int http, const char *body)
                                    .body_length = strlen(body),
                                    .retry_after_us = -1};
     struct kube_decoded decoded;
-    kube_decode(&answered, KUBE_DECODE_WRITE, &decoded);
+    kube_decode(&answered, KUBE_DECODE_ASK, &decoded);
     assert_int_equal(scene->turn.next, CONVERGE_NEXT_ASK);
     converge_take_answer(scene->converge, &decoded.answer, NOW_US);
     kube_decoded_done(&decoded);

@@ -58,7 +58,7 @@ static bool decode(const char *version, const char *name, struct kube_decoded *r
                                    .body = body,
                                    .body_length = strlen(body),
                                    .retry_after_us = -1};
-        kube_decode(&http, KUBE_DECODE_WRITE, ret);
+        kube_decode(&http, KUBE_DECODE_ASK, ret);
         return true;
     }
     return false;
