@@ -69,6 +69,7 @@ def comparable:
      spec: (.spec // {} | del(.resources.requests.storage)
             | .volumeMode = (.volumeMode // "Filesystem")
             | if .volumeName == "" then del(.volumeName) else . end
+            | if .selector == {} then .selector = "every volume" else . end
             | if .resources then .resources |= (if type == "object" then map_values(sizes_by_value) else . end) else . end)}
     | without_empty;
 def differing(a; b):
@@ -95,7 +96,7 @@ def class: .metadata.annotations["volume.beta.kubernetes.io/storage-class"] // .
 def claims_named($set; $template; $all):
     ($template + "-" + $set + "-") as $prefix
     | [$all[] | select(.metadata.name | startswith($prefix))
-       | select(.metadata.name[($prefix | length):] | test("\\A(0|[1-9][0-9]{0,9})\\z"))];
+       | select(.metadata.name[($prefix | length):] | test("\\A(0|[1-9][0-9]{0,9})\\z") and tonumber <= 2147483647)];
 
 # Guarded by what was read: a claim that changed meanwhile is not touched.
 def patch($wanted):
