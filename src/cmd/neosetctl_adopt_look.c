@@ -76,11 +76,7 @@ void sight_done(struct sight *sight)
 
 const cJSON *sight_revision(const struct sight *sight, const char *name)
 {
-    const cJSON *revision = NULL;
-    cJSON_ArrayForEach (revision, sight->revisions)
-        if (name && str_equal(kube_object_name(revision), name))
-            return revision;
-    return NULL;
+    return kube_object_find(sight->revisions, name);
 }
 
 /* --- saying --------------------------------------------------------------------------------------------- */

@@ -16,20 +16,11 @@ void ctl_picture_done(struct ctl_picture *picture)
     *picture = (struct ctl_picture){0};
 }
 
-static const cJSON *find_revision(const cJSON *revisions, const char *name)
-{
-    const cJSON *revision = NULL;
-    cJSON_ArrayForEach (revision, revisions)
-        if (str_equal(kube_object_name(revision), name))
-            return revision;
-    return NULL;
-}
-
 char *ctl_picture_recreates(const struct set_view *set, const cJSON *revisions)
 {
     struct intern *pool = intern_make();
-    struct revision_fact *from = revision_fact_make(pool, find_revision(revisions, set->stable_revision));
-    struct revision_fact *to = revision_fact_make(pool, find_revision(revisions, set->target_revision));
+    struct revision_fact *from = revision_fact_make(pool, kube_object_find(revisions, set->stable_revision));
+    struct revision_fact *to = revision_fact_make(pool, kube_object_find(revisions, set->target_revision));
     char *why = NULL;
     if (from && to && from->template_text && to->template_text) {
         struct template_diff diff;

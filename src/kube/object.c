@@ -323,3 +323,12 @@ char *kube_object_guess_name(const char *text, size_t length)
                ? xasprintf("%.*s/%.*s", (int)namespace_length, namespace, (int)name_length, name)
                : xasprintf("%.*s", (int)name_length, name);
 }
+
+const cJSON *kube_object_find(const cJSON *items, const char *name)
+{
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach (item, items)
+        if (name && str_equal(kube_object_name(item), name))
+            return item;
+    return NULL;
+}

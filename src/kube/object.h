@@ -45,6 +45,8 @@ const cJSON *kube_object_controller(const cJSON *object);
 /* Its uid, or NULL. */
 const char *kube_object_controller_uid(const cJSON *object);
 bool kube_object_is_controlled_by(const cJSON *object, const char *uid);
+/* The one of this name among the items of a list of one namespace; NULL: none, or name is NULL. */
+const cJSON *kube_object_find(const cJSON *items, const char *name);
 /* Any owner reference with this uid. */
 bool kube_object_is_owned_by(const cJSON *object, const char *uid);
 

@@ -199,15 +199,6 @@ static bool is_seen(const cJSON *set)
            json_path_str(set, "status", "updateRevision", NULL);
 }
 
-static const cJSON *find_revision(const struct converge *converge, const char *name)
-{
-    const cJSON *revision = NULL;
-    cJSON_ArrayForEach (revision, converge->look->revisions)
-        if (str_equal(kube_object_name(revision), name))
-            return revision;
-    return NULL;
-}
-
 /* A pod of before that is alive, and not the new set's; NULL: none. */
 static const cJSON *find_stray(const struct converge *converge)
 {
@@ -234,7 +225,7 @@ static char *not_adopted(const struct converge *converge)
     if (stray)
         return xasprintf("StatefulSet %s has not taken %s over yet", converge->name, kube_object_name(stray));
     const char *revision = json_path_str(set, "status", "updateRevision", NULL);
-    const cJSON *object = find_revision(converge, revision);
+    const cJSON *object = kube_object_find(converge->look->revisions, revision);
     if (object && !kube_object_is_controlled_by(object, kube_object_uid(set)))
         return xasprintf("StatefulSet %s has not taken revision %s over yet", converge->name, revision);
     if (quiet_count_owned(converge->look->claims, kept_uid(converge)) > 0)
@@ -252,23 +243,14 @@ static const struct volume_item *find_lagging(const struct converge *converge)
     return NULL;
 }
 
-static const cJSON *find_claim(const struct converge *converge, const char *name)
-{
-    const cJSON *claim = NULL;
-    cJSON_ArrayForEach (claim, converge->look->claims)
-        if (str_equal(kube_object_name(claim), name))
-            return claim;
-    return NULL;
-}
-
 static struct step_request *catch_up_step(const struct converge *converge)
 {
     const struct volume_item *claim = find_lagging(converge);
     ENSURE(claim);
-    struct step_request *request =
-        converge_step(converge, STEP_GROW_CLAIM, KUBE_CLAIM, claim->name, find_claim(converge, claim->name),
-                      xasprintf("claim %s, made meanwhile: %s -> %s", claim->name,
-                                claim->from ? claim->from : "nothing", claim->to));
+    struct step_request *request = converge_step(converge, STEP_GROW_CLAIM, KUBE_CLAIM, claim->name,
+                                                 kube_object_find(converge->look->claims, claim->name),
+                                                 xasprintf("claim %s, made meanwhile: %s -> %s", claim->name,
+                                                           claim->from ? claim->from : "nothing", claim->to));
     request->body = growth_patch(claim->to);
     return request;
 }
@@ -314,8 +296,8 @@ static void choose_completing(struct converge *converge)
     if (choose_release(converge))
         return;
     const struct volume_item *lagging = find_lagging(converge);
-    if (lagging && find_claim(converge, lagging->name)) {
-        converge->object = find_claim(converge, lagging->name);
+    if (lagging && kube_object_find(converge->look->claims, lagging->name)) {
+        converge->object = kube_object_find(converge->look->claims, lagging->name);
         converge_go(converge, CONVERGE_CATCH_UP);
         return;
     }

@@ -39,15 +39,6 @@ static char *done_text(const struct converge *converge)
                      colon, told);
 }
 
-static const cJSON *find_claim(const struct converge *converge, const char *name)
-{
-    const cJSON *claim = NULL;
-    cJSON_ArrayForEach (claim, converge->look->claims)
-        if (str_equal(kube_object_name(claim), name))
-            return claim;
-    return NULL;
-}
-
 /* The first of the set's claims that has not what it asks for; NULL: all have. *ret_count: how many. */
 static const cJSON *find_growing(const struct converge *converge, int64_t since_us, int *ret_count,
                                  enum growth *ret)
@@ -123,7 +114,7 @@ static bool first_is_awaited(struct converge *converge)
     if (!converge->first_claim)
         return false;
     int64_t waited_us = converge->look->boot_us - converge->first_boot_us;
-    const cJSON *claim = find_claim(converge, converge->first_claim);
+    const cJSON *claim = kube_object_find(converge->look->claims, converge->first_claim);
     enum growth growth = claim ? growth_of(claim, waited_us) : GROWTH_DONE;
     if (!growth_is_answered(growth) && waited_us < FIRST_ANSWER_US) {
         converge_wait(
@@ -549,7 +540,8 @@ static struct step_request *grow_step(const struct converge *converge)
 {
     const struct volume_item *claim = claim_now(converge);
     struct step_request *request = converge_step(
-        converge, STEP_GROW_CLAIM, KUBE_CLAIM, claim->name, find_claim(converge, claim->name),
+        converge, STEP_GROW_CLAIM, KUBE_CLAIM, claim->name,
+        kube_object_find(converge->look->claims, claim->name),
         xasprintf("claim %s: %s -> %s", claim->name, claim->from ? claim->from : "nothing", claim->to));
     free(request->fingerprint);
     request->fingerprint = xasprintf("grow %s", claim->to);

@@ -155,15 +155,6 @@ bool recreate_is_canary(const cJSON *manifest)
            !str_equal(current, update);
 }
 
-static const cJSON *find_revision(const cJSON *revisions, const char *name)
-{
-    const cJSON *revision = NULL;
-    cJSON_ArrayForEach (revision, revisions)
-        if (str_equal(kube_object_name(revision), name))
-            return revision;
-    return NULL;
-}
-
 cJSON *recreate_body(const cJSON *kept, const cJSON *revisions, const char **ret_missing)
 {
     cJSON *body = keep_recreation(kept);
@@ -172,7 +163,7 @@ cJSON *recreate_body(const cJSON *kept, const cJSON *revisions, const char **ret
     if (!body || !recreate_is_canary(manifest))
         return body;
     const char *current = json_path_str(manifest, "status", "currentRevision", NULL);
-    const cJSON *found = json_path(find_revision(revisions, current), "data", "spec", "template", NULL);
+    const cJSON *found = json_path(kube_object_find(revisions, current), "data", "spec", "template", NULL);
     if (!found) {
         *ret_missing = current;
         json_delete(body);

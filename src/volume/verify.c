@@ -29,15 +29,6 @@ cJSON *verify_picture(const cJSON *pods)
     return picture;
 }
 
-static const cJSON *find_pod(const cJSON *pods, const char *name)
-{
-    const cJSON *pod = NULL;
-    cJSON_ArrayForEach (pod, pods)
-        if (str_equal(kube_object_name(pod), name))
-            return pod;
-    return NULL;
-}
-
 char *verify_compare(const cJSON *picture, const cJSON *pods)
 {
     int same = 0;
@@ -55,7 +46,7 @@ char *verify_compare(const cJSON *picture, const cJSON *pods)
     }
     const cJSON *seen = NULL;
     cJSON_ArrayForEach (seen, picture)
-        if (!find_pod(pods, seen->string))
+        if (!kube_object_find(pods, seen->string))
             buf_addf(&others, "; %s is gone", seen->string);
     return picture && others.length == 0
                ? xasprintf("the same %d pods, none restarted", same)
