@@ -241,9 +241,23 @@ static void an_owner_looks_after_what_it_has_or_only_holds_it(void **state)
                         "\"uid\":\"u2\",\"controller\":true,\"blockOwnerDeletion\":true}");
 }
 
+static void an_object_is_found_by_its_name_or_not_at_all(void **state)
+{
+    (void)state;
+    CLEANUP_JSON cJSON *items = NULL;
+    static const char text[] =
+        "[{\"metadata\":{}},{\"metadata\":{\"name\":\"a\"}},{\"metadata\":{\"name\":\"b\"}}]";
+    assert_int_equal(json_parse(text, strlen(text), &items, NULL), 0);
+    assert_string_equal(kube_object_name(kube_object_find(items, "b")), "b");
+    assert_null(kube_object_find(items, "c"));
+    assert_null(kube_object_find(items, NULL));
+    assert_null(kube_object_find(NULL, "a"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_object_is_found_by_its_name_or_not_at_all),
         cmocka_unit_test(the_common_members_are_read),
         cmocka_unit_test(owners_are_told_from_the_controller),
         cmocka_unit_test(conditions_are_found),
