@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cmd/neosetctl_converge_parts.h"
+#include "cmd/neosetctl_converge.h"
 
 #include "audit/escape.h"
 #include "base/time_text.h"
 #include "cmd/neosetctl_session.h"
 #include "volume/decide.h"
+#include "volume/drive.h"
 
 /* How often a wait that goes on is said again. */
 #define SAY_AGAIN_US (15 * US_PER_S)
 
 struct run {
     const struct ctl_converge *wanted;
-    struct converge *converge;
     struct ctl_session session;
+    struct drive *drive;
     int64_t began_us;
-    bool is_journaled; /* the session has its journal: something may be written */
-    struct converge_sight sight;
+    bool plans_only;
+    bool needs_gateway; /* the drive waits for one */
+    bool is_ended;
+    enum error_code code; /* of the end */
+    char *sentence;
     char *waits_for; /* what was said last */
     int64_t waits_since_us, said_us;
 };
@@ -51,43 +55,53 @@ static void say_wait(struct run *run, const char *phrase)
     }
 }
 
+static bool has_written(const struct run *run)
+{
+    const struct converge *converge = drive_converge(run->drive);
+    return converge && converge_has_written(converge);
+}
+
 static int out_of_time(const struct run *run, struct error **err)
 {
     const struct ctl_converge *wanted = run->wanted;
     const char *why = run->session.is_interrupted ? "interrupted" : "out of time";
     const char *what = run->waits_for ? run->waits_for : "nothing is known to be in the way";
-    if (!converge_has_written(run->converge))
+    if (!has_written(run))
         return error_set(err, ERROR_TIMED_OUT, "%s, nothing was written: %s", why, what);
     return error_set(err, ERROR_TIMED_OUT, "%s: %s; nothing is lost: `neosetctl continue -n %s` goes on", why,
                      what, wanted->namespace);
 }
 
-/* --- turns ---------------------------------------------------------------------------------------------- */
+/* --- what the drive says -------------------------------------------------------------------------------- */
 
-static int take_look(struct run *run, const struct converge_turn *turn, struct error **err)
+static bool looks(void *context, const char *phrase)
 {
-    say_wait(run, turn->phrase);
-    if (turn->wait_us > 0)
-        ctl_session_pause(&run->session, turn->wait_us);
-    if (ctl_session_is_over(&run->session))
-        return out_of_time(run, err);
-    int r = converge_sight_read(run->wanted, &run->sight, err);
-    if (r == 0)
-        converge_take_look(run->converge, &run->sight.look);
-    return r;
+    say_wait(context, phrase);
+    return true;
 }
 
-static void answered(void *context, const struct kube_answer *answer)
+static void applied(void *context, const char *reason)
+{
+    say(context, "%s", reason);
+}
+
+static void needs_gateway(void *context)
 {
     struct run *run = context;
-    converge_take_answer(run->converge, answer, env_wall_us(run->wanted->server->env));
+    run->needs_gateway = true;
+    env_stop(run->wanted->server->env);
 }
 
-static void take_answer(struct run *run, struct converge_turn *turn)
+static void has_ended(void *context, enum error_code code, const char *sentence)
 {
-    turn->ask.timeout_us = run->wanted->server->timeout_us;
-    ctl_session_ask(&run->session, &turn->ask, answered, run);
+    struct run *run = context;
+    run->is_ended = true;
+    run->code = code;
+    run->sentence = xstrdup(sentence);
+    env_stop(run->wanted->server->env);
 }
+
+/* --- turns ---------------------------------------------------------------------------------------------- */
 
 /* Another set's growth that this user began and did not end. */
 static void note_other(void *context, const struct journal_open_operation *operation)
@@ -108,174 +122,111 @@ static int open_session(struct run *run, struct error **err)
 {
     const struct ctl_converge *wanted = run->wanted;
     struct kube_ref object = run->session.object;
-    int64_t limit_us = MAX(1, run->wanted->limit_us - (env_boot_us(wanted->server->env) - run->began_us));
+    int64_t limit_us = MAX(1, wanted->limit_us - (env_boot_us(wanted->server->env) - run->began_us));
     ctl_session_close(&run->session, CONVERGE_OPERATION, NULL, NULL);
     int r = ctl_session_open(&run->session, wanted->server, &object, limit_us, err);
-    if (r < 0)
-        return r;
-    run->is_journaled = true;
-    journal_open_operations_each(run->session.journal, note_other, run);
-    return 0;
-}
-
-/* A delete of an earlier run that may still arrive is made impossible before anything is decided. */
-static int settle(struct run *run, bool *ret_settled, struct error **err)
-{
-    const struct kube_ref *object = &run->session.object;
-    bool is_there = run->sight.set && !kube_object_is_deleting(run->sight.set);
-    *ret_settled = run->is_journaled && is_there &&
-                   gateway_is_open(run->session.gateway, object->resource, object->namespace, object->name);
-    return *ret_settled ? ctl_session_settle(&run->session, object, err) : 0;
-}
-
-static int take_step(struct run *run, struct converge_turn *turn, struct error **err)
-{
-    struct step_request *request = STEAL(turn->step);
-    bool again = !run->is_journaled;
-    if (again) {
-        step_request_free(request);
-        converge_look_again(run->converge);
-        bool settled = false;
-        int opened = open_session(run, err);
-        return opened == 0 ? settle(run, &settled, err) : opened;
-    }
-    CLEANUP_FREE char *reason = xstrdup(request->reason);
-    CLEANUP_ERROR struct error *own = NULL;
-    struct converge_outcome outcome = {.kind = JOURNAL_UNKNOWN};
-    int r = ctl_session_step(&run->session, request, &again, &own);
-    bool is_answered = r < 0 && run->session.is_closed && !ctl_session_is_over(&run->session);
-    if (r < 0 && !is_answered) {
-        if (ctl_session_is_over(&run->session))
-            return out_of_time(run, err);
-        if (err)
-            *err = STEAL(own);
-        return r;
-    }
-    if (is_answered)
-        outcome = (struct converge_outcome){
-            .kind = run->session.outcome, .http = run->session.http, .summary = run->session.summary};
-    else if (!again)
-        outcome.kind = JOURNAL_APPLIED;
-    if (outcome.kind == JOURNAL_APPLIED)
-        say(run, "%s", reason);
-    converge_take_outcome(run->converge, &outcome);
-    return 0;
-}
-
-/* "Refused" is said of what was not begun. */
-static int ended(const struct run *run, const struct converge_turn *turn, struct error **err)
-{
-    if (turn->code == ERROR_NONE)
-        return 0;
-    bool is_refusal =
-        turn->code == ERROR_REFUSED || turn->code == ERROR_INVALID || turn->code == ERROR_FORBIDDEN;
-    enum error_code code = is_refusal && converge_has_written(run->converge) ? ERROR_FAILED : turn->code;
-    return error_set(err, code, "%s", turn->phrase);
-}
-
-static int run_turns(struct run *run, char **ret_account, struct error **err)
-{
-    int r = 0;
-    while (r == 0) {
-        struct converge_turn turn;
-        converge_next(run->converge, &turn);
-        switch (turn.next) {
-        case CONVERGE_NEXT_LOOK:
-            r = take_look(run, &turn, err);
-            break;
-        case CONVERGE_NEXT_ASK:
-            take_answer(run, &turn);
-            break;
-        case CONVERGE_NEXT_STEP:
-            r = take_step(run, &turn, err);
-            break;
-        case CONVERGE_NEXT_END:
-            r = ended(run, &turn, err);
-            if (r == 0)
-                *ret_account = xstrdup(turn.phrase);
-            return r;
-        }
-    }
+    if (r == 0)
+        journal_open_operations_each(run->session.journal, note_other, run);
     return r;
 }
 
-/* --- whose fields they are ------------------------------------------------------------------------------ */
-
-/* Whoever applied the claim templates last, on the server's side: the sizes are declared in his name, so that
- * nobody owns them besides. The caller's. */
-static char *manager_of(const struct ctl_converge *wanted, const cJSON *set)
+static int give_gateway(struct run *run, struct error **err)
 {
-    if (wanted->field_manager)
-        return xstrdup(wanted->field_manager);
-    const cJSON *entry = NULL;
-    cJSON_ArrayForEach (entry, json_path(set, "metadata", "managedFields", NULL))
-        if (str_equal(json_str(entry, "operation"), "Apply") && json_str(entry, "manager") &&
-            json_path(entry, "fieldsV1", "f:spec", "f:volumeClaimTemplates", NULL))
-            return xstrdup(json_str(entry, "manager"));
-    return xstrdup("neosetctl");
+    int r = open_session(run, err);
+    run->needs_gateway = false;
+    if (r == 0)
+        drive_take_gateway(run->drive, run->session.gateway, run->session.journal);
+    return r;
 }
 
-/* What an earlier run wanted of this very set: one that was made anew since, or that is in another cluster,
- * has another uid. */
-static const char *sizes_of(const struct ctl_converge *wanted, const cJSON *set)
+/* "Refused" is said of what was not begun. */
+static int ended(const struct run *run, struct error **err)
 {
-    const char *uid = kube_object_uid(set);
-    return wanted->sizes && uid && strstr(wanted->come_from, uid) ? wanted->sizes : NULL;
+    if (run->code == ERROR_NONE)
+        return 0;
+    bool is_refusal =
+        run->code == ERROR_REFUSED || run->code == ERROR_INVALID || run->code == ERROR_FORBIDDEN;
+    return error_set(err, is_refusal && has_written(run) ? ERROR_FAILED : run->code, "%s", run->sentence);
+}
+
+static int run_until_ended(struct run *run, struct error **err)
+{
+    int r = 0;
+    while (r == 0 && !run->is_ended) {
+        if (ctl_session_is_over(&run->session))
+            return out_of_time(run, err);
+        if (run->session.is_woken) {
+            run->session.is_woken = false;
+            drive_wake(run->drive);
+        } else if (run->needs_gateway) {
+            r = give_gateway(run, err);
+        } else {
+            env_run(run->wanted->server->env);
+        }
+    }
+    return r < 0 ? r : ended(run, err);
 }
 
 /* --- the whole ------------------------------------------------------------------------------------------ */
 
-/* Where there is a journal, what an earlier run left in doubt is settled before anything is looked at. */
-static int begin(struct run *run, const struct ctl_converge *wanted, bool plans_only, struct error **err)
+static struct drive *start_drive(struct run *run)
+{
+    const struct ctl_converge *wanted = run->wanted;
+    return drive_start(
+        &(struct drive_options){.env = wanted->server->env,
+                                .client = wanted->server->client,
+                                .writer = "neosetctl",
+                                .timeout_us = wanted->server->timeout_us,
+                                .converge = {.namespace = wanted->namespace,
+                                             .name = wanted->name,
+                                             .desired = wanted->desired,
+                                             .sizes = wanted->sizes,
+                                             .field_manager = wanted->field_manager,
+                                             .is_forced = wanted->is_forced,
+                                             .unready_will_do = wanted->unready_will_do,
+                                             .waits_for_file_system = wanted->waits_for_file_system,
+                                             .recovers = wanted->recovers,
+                                             .plans_only = run->plans_only},
+                                .come_from = wanted->come_from,
+                                .gateway = run->session.gateway,
+                                .journal = run->session.journal,
+                                .needs_gateway = needs_gateway,
+                                .looks = looks,
+                                .applied = applied,
+                                .ended = has_ended,
+                                .context = run});
+}
+
+/* Where there is a journal, what an earlier run left in doubt is taken up before anything is looked at. */
+static int run_drive(struct run *run, const struct ctl_converge *wanted, bool plans_only, struct error **err)
 {
     struct kube_ref object = {KUBE_STATEFULSET, wanted->namespace, wanted->name};
-    *run = (struct run){.wanted = wanted, .began_us = env_boot_us(wanted->server->env)};
+    *run = (struct run){
+        .wanted = wanted, .began_us = env_boot_us(wanted->server->env), .plans_only = plans_only};
     ctl_session_open_dry(&run->session, wanted->server, &object, wanted->limit_us);
-    bool settled = false;
     CLEANUP_FREE char *journal = ctl_session_find_journal();
     int r = !plans_only && journal ? open_session(run, err) : 0;
-    if (r == 0)
-        r = converge_sight_read(wanted, &run->sight, err);
-    if (r == 0)
-        r = settle(run, &settled, err);
-    if (r == 0 && settled)
-        r = converge_sight_read(wanted, &run->sight, err);
     if (r < 0)
         return r;
-    CLEANUP_FREE char *manager = manager_of(wanted, run->sight.set);
-    struct converge_options options = {.namespace = wanted->namespace,
-                                       .name = wanted->name,
-                                       .desired = wanted->desired,
-                                       .sizes = sizes_of(wanted, run->sight.set),
-                                       .field_manager = manager,
-                                       .is_forced = wanted->is_forced,
-                                       .unready_will_do = wanted->unready_will_do,
-                                       .waits_for_file_system = wanted->waits_for_file_system,
-                                       .recovers = wanted->recovers,
-                                       .plans_only = plans_only};
-    run->converge = converge_make(&options);
-    converge_take_look(run->converge, &run->sight.look);
-    return 0;
+    run->drive = start_drive(run);
+    return run_until_ended(run, err);
 }
 
 static void finish(struct run *run, bool is_done)
 {
+    drive_free(run->drive);
     /* Not done: it stays open in the journal, to be gone on with. */
     ctl_session_close(&run->session, CONVERGE_OPERATION, is_done ? "completed" : NULL, NULL);
-    converge_free(run->converge);
-    converge_sight_done(&run->sight);
+    free(run->sentence);
     free(run->waits_for);
 }
 
 int ctl_converge(const struct ctl_converge *wanted, struct error **err)
 {
     struct run run;
-    CLEANUP_FREE char *account = NULL;
-    int r = begin(&run, wanted, false, err);
+    int r = run_drive(&run, wanted, false, err);
     if (r == 0)
-        r = run_turns(&run, &account, err);
-    if (r == 0)
-        say(&run, "%s", account);
+        say(&run, "%s", run.sentence);
     finish(&run, r == 0);
     return r;
 }
@@ -303,10 +254,7 @@ static void show_plan(const struct ctl_converge *wanted, const struct volume_dec
 int ctl_converge_check(const struct ctl_converge *wanted, struct error **err)
 {
     struct run run;
-    CLEANUP_FREE char *account = NULL;
-    int r = begin(&run, wanted, true, err);
-    if (r == 0)
-        r = run_turns(&run, &account, err);
+    int r = run_drive(&run, wanted, true, err);
     finish(&run, false);
     return r;
 }
@@ -314,11 +262,9 @@ int ctl_converge_check(const struct ctl_converge *wanted, struct error **err)
 int ctl_converge_plan(const struct ctl_converge *wanted, struct error **err)
 {
     struct run run;
-    CLEANUP_FREE char *account = NULL;
-    int r = begin(&run, wanted, true, err);
-    if (r == 0)
-        r = run_turns(&run, &account, err);
-    const struct volume_decision *decision = run.converge ? converge_decision(run.converge) : NULL;
+    int r = run_drive(&run, wanted, true, err);
+    const struct converge *converge = run.drive ? drive_converge(run.drive) : NULL;
+    const struct volume_decision *decision = converge ? converge_decision(converge) : NULL;
     if (decision && wanted->look->format == SHEET_JSON) {
         CLEANUP_JSON cJSON *tree = volume_decision_json(decision);
         CLEANUP_FREE char *text = json_print(tree);
@@ -328,7 +274,7 @@ int ctl_converge_plan(const struct ctl_converge *wanted, struct error **err)
     } else if (r == 0) {
         if (decision && decision->claims.count > 0)
             show_plan(wanted, decision);
-        say(&run, "%s", account);
+        say(&run, "%s", run.sentence);
     }
     finish(&run, false);
     return r;

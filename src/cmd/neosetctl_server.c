@@ -2,10 +2,11 @@
 #include "cmd/neosetctl_server.h"
 #include "base/time_text.h"
 #include "kube/discovery.h"
+#include "kube/list.h"
 #include "kube/object.h"
 #include "volume/keep.h"
 
-enum { PAGES_MAX = 10000, NAMES_SHOWN_MAX = 20 };
+enum { NAMES_SHOWN_MAX = 20 };
 
 int ctl_server_open(const struct options *options, struct ctl_server *ret, struct error **err)
 {
@@ -127,62 +128,43 @@ static int explain_unknown(struct ctl_server *server, struct error *own, struct 
     return -ERROR_UNSUPPORTED;
 }
 
-/* Moves the page's items behind those of all. */
-static void take_items(cJSON *page, cJSON *all)
-{
-    cJSON *items = json_get(page, "items");
-    while (items && items->child)
-        json_append_item(all, cJSON_DetachItemViaPointer(items, items->child));
-}
+/* --- a collection --- */
 
-static int read_page(struct ctl_server *server, enum kube_resource resource, const char *path,
-                     const char *what, cJSON **ret, struct error **err)
+static void listed(void *context, cJSON *items, const struct kube_answer *answer)
 {
-    struct error *own = NULL;
-    CLEANUP_JSON cJSON *page = NULL;
-    int r = ctl_get(server, path, what, &page, &own);
-    if (r == -ERROR_UNSUPPORTED && resource == KUBE_NEOSET)
-        return explain_unknown(server, own, err);
-    if (r < 0) {
-        if (err)
-            *err = own;
-        else
-            error_free(own);
-        return r;
+    struct question *question = context;
+    if (!items && answer->outcome != KUBE_OK) {
+        answered(question, answer);
+        return;
     }
-    if (!cJSON_IsArray(json_get(page, "items")))
-        return error_set(err, ERROR_INVALID,
-                         "%s: the answer is no list, so it is hardly an API server's; check `server` in the "
-                         "kubeconfig",
-                         what);
-    *ret = STEAL(page);
-    return 0;
+    question->is_answered = true;
+    question->answer = items;
+    if (!items)
+        question->result = error_set(&question->err, ERROR_INVALID,
+                                     "%s: the answer is no list, so it is hardly an API server's; check "
+                                     "`server` in the kubeconfig",
+                                     question->what);
+    env_stop(question->env);
 }
 
 int ctl_list(struct ctl_server *server, enum kube_resource resource, const char *namespace,
              const char *selector, const char *what, cJSON **ret, struct error **err)
 {
-    CLEANUP_JSON cJSON *all = json_new_array();
-    CLEANUP_FREE char *next = xstrdup("");
-    for (int page_number = 0; page_number < PAGES_MAX; page_number++) {
-        CLEANUP_FREE char *path = kube_path(resource, namespace, NULL, NULL);
-        kube_path_add_query(&path, "limit", "500");
-        if (selector)
-            kube_path_add_query(&path, "labelSelector", selector);
-        if (*next)
-            kube_path_add_query(&path, "continue", next);
-        CLEANUP_JSON cJSON *page = NULL;
-        int r = read_page(server, resource, path, what, &page, err);
-        if (r < 0)
-            return r;
-        take_items(page, all);
-        const char *token = json_path_str(page, "metadata", "continue", NULL);
-        if (!token || *token == '\0')
-            break;
-        str_replace(&next, token);
+    struct question question = {.env = server->env, .what = what};
+    kube_list_start(server->client, resource, namespace, selector, server->timeout_us, listed, &question);
+    while (!question.is_answered)
+        env_run(server->env);
+    if (question.result == 0) {
+        *ret = question.answer;
+        return 0;
     }
-    *ret = STEAL(all);
-    return 0;
+    if (question.result == -ERROR_UNSUPPORTED && resource == KUBE_NEOSET)
+        return explain_unknown(server, question.err, err);
+    if (err)
+        *err = question.err;
+    else
+        error_free(question.err);
+    return question.result;
 }
 
 /* --- the set

@@ -373,6 +373,15 @@ int gateway_submit(struct gateway *gateway, struct step_request *request, step_d
     return result;
 }
 
+void gateway_forget(struct gateway *gateway, const void *context)
+{
+    struct flight *flight = NULL;
+    DL_FOREACH (gateway->flights, flight) {
+        if (flight->done && flight->context == context)
+            flight->done = NULL;
+    }
+}
+
 /* --- handing over: the only place where a step's request is made ------------------------------------------
  */
 

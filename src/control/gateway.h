@@ -47,6 +47,10 @@ void gateway_free(struct gateway *gateway);
  * turn submits. */
 int gateway_submit(struct gateway *gateway, struct step_request *request, step_done *done, void *context);
 
+/* Who submitted with this context does not wait any more: the done of its steps is not called. They stay open
+ * until they are decided. */
+void gateway_forget(struct gateway *gateway, const void *context);
+
 /* As many steps are under way (first attempts, later ones and blocks) as are good for a server and for the
  * steps: each has 10 s from being handed over, the wait for a connection included. gateway_submit() refuses
  * more; the outcome of any makes room. */

@@ -525,6 +525,8 @@ static void gateway_wakes(void *context, enum kube_resource resource, const char
 {
     if (resource == KUBE_NEOSET)
         wake_set(context, namespace, name);
+    else if (resource == KUBE_STATEFULSET)
+        kept_wake(context, namespace, name);
 }
 
 static bool gateway_has_room(void *context)
@@ -592,8 +594,8 @@ void controller_free(struct controller *controller)
     journal_on_health(controller->journal, NULL, NULL);
     journal_on_warning(controller->journal, NULL, NULL);
     lease_free(controller->lease);
-    gateway_free(controller->gateway);
     kept_free_all(controller);
+    gateway_free(controller->gateway);
     exempt_free(controller->exempt);
     follow_forget_asked(controller);
     event_recorder_free(controller->recorder);

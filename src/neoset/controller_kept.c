@@ -7,52 +7,33 @@
 #include "neoset/controller_parts.h"
 
 #include "kube/object.h"
-#include "neoset/selector.h"
-#include "volume/converge.h"
+#include "volume/drive.h"
 #include "volume/keep.h"
 
 #include <utlist.h>
 
 #define CHECK_US (5 * US_PER_S)
-#define AGAIN_US (1 * US_PER_S)
 #define READ_US (10 * US_PER_S)
 
 /* What is under the set's name, as far as it matters who looks after it. */
 enum presence { PRESENT, AWAY, MADE_AGAIN };
 
-/* What is read for a turn of converge, in this order. */
-enum { READ_SET, READ_REVISIONS, READ_PODS, READ_CLAIMS, READ_SETS, READ_COUNT };
-static const enum kube_resource read_resources[READ_COUNT] = {KUBE_STATEFULSET, KUBE_REVISION, KUBE_POD,
-                                                              KUBE_CLAIM, KUBE_STATEFULSET};
-
 struct kept_manifest {
     struct controller *controller;
     char *namespace, *revision; /* the ControllerRevision */
     char *name, *uid;           /* the set that it keeps */
-    char *selector;             /* of its pods */
     enum presence presence;
     int64_t since_boot_us; /* since when it is so */
     struct env_timer *timer;
     struct kube_call *call;
-    int reading;
-    cJSON *trees[READ_COUNT];
-    struct converge_look look;
-    struct converge *converge; /* it is being made again */
-    bool waits_for_step;
-    bool is_gone; /* to be forgotten when no step is waited for */
+    struct drive *drive; /* it is being made again */
+    bool is_gone;        /* to be forgotten when it is not being made again */
     struct kept_manifest *prev, *next;
 };
 
 static void check(void *context);
-static void drive(struct kept_manifest *kept);
 
 /* --- life ----------------------------------------------------------------------------------------------- */
-
-static void forget_trees(struct kept_manifest *kept)
-{
-    for (int i = 0; i < READ_COUNT; i++)
-        json_delete(STEAL(kept->trees[i]));
-}
 
 static void kept_free(struct kept_manifest *kept)
 {
@@ -61,9 +42,8 @@ static void kept_free(struct kept_manifest *kept)
     env_timer_cancel(controller->env, &kept->timer);
     if (kept->call)
         kube_call_cancel(controller->client, &kept->call);
-    converge_free(kept->converge);
-    forget_trees(kept);
-    char *const texts[] = {kept->namespace, kept->revision, kept->name, kept->uid, kept->selector};
+    drive_free(kept->drive);
+    char *const texts[] = {kept->namespace, kept->revision, kept->name, kept->uid};
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
         free(texts[i]);
     free(kept);
@@ -106,7 +86,6 @@ void kept_seen(struct controller *controller, const cJSON *revision)
     kept->revision = xstrdup(kube_object_name(revision));
     kept->name = xstrdup(kube_object_name(manifest));
     kept->uid = xstrdup(kube_object_label(revision, KEEP_LABEL));
-    kept->selector = selector_print(json_path(manifest, "spec", "selector", NULL));
     DL_APPEND(controller->kept, kept);
     check_after(kept, 0);
 }
@@ -118,8 +97,19 @@ void kept_gone(struct controller *controller, const cJSON *revision)
     if (!kept)
         return;
     kept->is_gone = true;
-    if (!kept->waits_for_step && !kept->converge)
+    if (!kept->drive)
         kept_free(kept);
+}
+
+void kept_wake(struct controller *controller, const char *namespace, const char *name)
+{
+    struct kept_manifest *kept = NULL;
+    DL_FOREACH (controller->kept, kept) {
+        if (kept->drive && str_equal(kept->namespace, namespace) && str_equal(kept->name, name)) {
+            drive_wake(kept->drive);
+            return;
+        }
+    }
 }
 
 /* --- is somebody there? --------------------------------------------------------------------------------- */
@@ -146,60 +136,76 @@ static bool is_abandoned(const struct kept_manifest *kept)
            env_boot_us(controller->env) - kept->since_boot_us >= controller->options.resize_abandoned_us;
 }
 
+/* --- making it again ------------------------------------------------------------------------------------ */
+
+static bool may_go_on(void *context, const char *phrase)
+{
+    const struct kept_manifest *kept = context;
+    (void)phrase;
+    return kept->controller->leads && !kept->controller->stopping;
+}
+
+static bool is_in_the_way(enum error_code code)
+{
+    return code == ERROR_CANCELLED || code == ERROR_UNREACHABLE || code == ERROR_TIMED_OUT;
+}
+
+/* What failed is tried again when it has been abandoned as long once more; at once, where nobody could be
+ * asked or we led no longer. */
+static void ended(void *context, enum error_code code, const char *sentence)
+{
+    struct kept_manifest *kept = context;
+    struct controller *controller = kept->controller;
+    bool is_done = code == ERROR_NONE;
+    CLEANUP_FREE char *object = kube_object_ref_text(KUBE_STATEFULSET, kept->namespace, kept->name);
+    controller_report(controller, is_done ? REPORT_INFO : REPORT_ERROR, object, "%s", sentence);
+    gateway_end_operation(controller->gateway, CONVERGE_OPERATION, KUBE_STATEFULSET, kept->namespace,
+                          kept->name, is_done ? "completed" : "failed", is_done ? NULL : sentence);
+    gateway_settle_unwanted(controller->gateway, KUBE_STATEFULSET, kept->namespace, kept->name);
+    journal_commit(controller->journal);
+    drive_free(STEAL(kept->drive));
+    if (!is_in_the_way(code))
+        kept->since_boot_us = env_boot_us(controller->env);
+    if (is_done || kept->is_gone)
+        kept_free(kept);
+    else
+        check_after(kept, CHECK_US);
+}
+
 static void begin(struct kept_manifest *kept)
 {
+    struct controller *controller = kept->controller;
     CLEANUP_FREE char *object = kube_object_ref_text(KUBE_STATEFULSET, kept->namespace, kept->name);
     controller_report(
-        kept->controller, REPORT_WARNING, object,
+        controller, REPORT_WARNING, object,
         kept->presence == AWAY
             ? "nobody made it again, whose manifest is kept as ControllerRevision %s: it is made again"
             : "it was made again, and nobody looked after it: ControllerRevision %s is still kept",
         kept->revision);
-    kept->converge = converge_make(
-        &(struct converge_options){.namespace = kept->namespace, .name = kept->name, .never_deletes = true});
+    kept->drive = drive_start(&(struct drive_options){
+        .env = controller->env,
+        .client = controller->client,
+        .writer = "neoset",
+        .timeout_us = READ_US,
+        .converge = {.namespace = kept->namespace, .name = kept->name, .never_deletes = true},
+        .gateway = controller->gateway,
+        .journal = controller->journal,
+        .looks = may_go_on,
+        .ended = ended,
+        .context = kept});
 }
 
 /* --- reading -------------------------------------------------------------------------------------------- */
 
-static void read_next(struct kept_manifest *kept);
-
-static void take_all(struct kept_manifest *kept)
-{
-    struct controller *controller = kept->controller;
-    kept->look = (struct converge_look){.set = kept->trees[READ_SET],
-                                        .revisions = kept->trees[READ_REVISIONS],
-                                        .pods = kept->trees[READ_PODS],
-                                        .claims = kept->trees[READ_CLAIMS],
-                                        .sets = kept->trees[READ_SETS],
-                                        .wall_us = env_wall_us(controller->env),
-                                        .boot_us = env_boot_us(controller->env)};
-    converge_take_look(kept->converge, &kept->look);
-    drive(kept);
-}
-
 /* The set alone tells whether anything is to be done. */
-static void take_set(struct kept_manifest *kept)
-{
-    if (kept->converge) {
-        read_next(kept);
-        return;
-    }
-    note_presence(kept, kept->trees[READ_SET]);
-    if (is_abandoned(kept)) {
-        begin(kept);
-        read_next(kept);
-    } else {
-        check_after(kept, CHECK_US);
-    }
-}
-
-static void read_done(void *context, const struct kube_answer *answer)
+static void set_read(void *context, const struct kube_answer *answer)
 {
     struct kept_manifest *kept = context;
     kept->call = NULL;
-    bool is_list = kept->reading != READ_SET;
-    bool is_absent = !is_list && answer->http == 404 && str_equal(answer->reason, "NotFound");
-    if (!is_absent && (answer->outcome != KUBE_OK || !answer->body)) {
+    bool is_absent = answer->http == 404 && str_equal(answer->reason, "NotFound");
+    if (is_absent || (answer->outcome == KUBE_OK && answer->body)) {
+        note_presence(kept, is_absent ? NULL : answer->body);
+    } else {
         CLEANUP_FREE char *object = kube_object_ref_text(KUBE_STATEFULSET, kept->namespace, kept->name);
         CLEANUP_FREE char *sentence =
             kube_answer_sentence(answer, "cannot see to it that it is made again (its manifest is kept)");
@@ -207,26 +213,10 @@ static void read_done(void *context, const struct kube_answer *answer)
         check_after(kept, CHECK_US);
         return;
     }
-    const cJSON *tree = is_list ? json_get(answer->body, "items") : is_absent ? NULL : answer->body;
-    kept->trees[kept->reading] = tree ? json_copy(tree) : NULL;
-    kept->reading++;
-    if (kept->reading == READ_SET + 1)
-        take_set(kept);
-    else if (kept->reading == READ_COUNT)
-        take_all(kept);
+    if (is_abandoned(kept))
+        begin(kept);
     else
-        read_next(kept);
-}
-
-static void read_next(struct kept_manifest *kept)
-{
-    struct kube_client *client = kept->controller->client;
-    enum kube_resource resource = read_resources[kept->reading];
-    CLEANUP_FREE char *path =
-        kube_path(resource, kept->namespace, kept->reading == READ_SET ? kept->name : NULL, NULL);
-    if (kept->reading == READ_PODS && kept->selector)
-        kube_path_add_query(&path, "labelSelector", kept->selector);
-    kept->call = kube_get(client, path, READ_US, read_done, kept);
+        check_after(kept, CHECK_US);
 }
 
 static void check(void *context)
@@ -238,74 +228,6 @@ static void check(void *context)
         check_after(kept, CHECK_US);
         return;
     }
-    forget_trees(kept);
-    kept->reading = READ_SET;
-    read_next(kept);
-}
-
-/* --- making it again ------------------------------------------------------------------------------------ */
-
-static void step_ended(void *context, const struct step_outcome *outcome)
-{
-    struct kept_manifest *kept = context;
-    if (outcome->kind == JOURNAL_UNKNOWN)
-        return;
-    kept->waits_for_step = false;
-    converge_take_outcome(kept->converge, &(struct converge_outcome){.kind = outcome->kind,
-                                                                     .http = outcome->http,
-                                                                     .summary = outcome->summary});
-    drive(kept);
-}
-
-static void send(struct kept_manifest *kept, struct step_request *step)
-{
-    struct controller *controller = kept->controller;
-    int r = gateway_submit(controller->gateway, step, step_ended, kept);
-    if (r == 0) {
-        kept->waits_for_step = true;
-    } else {
-        if (r == -ERROR_CONFLICT)
-            gateway_settle_unwanted(controller->gateway, KUBE_STATEFULSET, kept->namespace, kept->name);
-        converge_look_again(kept->converge);
-        check_after(kept, AGAIN_US);
-    }
-    journal_commit(controller->journal);
-}
-
-/* What failed is tried again when it has been abandoned as long once more. */
-static void end(struct kept_manifest *kept, const struct converge_turn *turn)
-{
-    struct controller *controller = kept->controller;
-    bool is_done = turn->code == ERROR_NONE;
-    CLEANUP_FREE char *object = kube_object_ref_text(KUBE_STATEFULSET, kept->namespace, kept->name);
-    controller_report(controller, is_done ? REPORT_INFO : REPORT_ERROR, object, "%s", turn->phrase);
-    gateway_end_operation(controller->gateway, CONVERGE_OPERATION, KUBE_STATEFULSET, kept->namespace,
-                          kept->name, is_done ? "completed" : "failed", is_done ? NULL : turn->phrase);
-    journal_commit(controller->journal);
-    converge_free(STEAL(kept->converge));
-    kept->since_boot_us = env_boot_us(controller->env);
-    if (is_done || kept->is_gone)
-        kept_free(kept);
-    else
-        check_after(kept, CHECK_US);
-}
-
-static void drive(struct kept_manifest *kept)
-{
-    struct converge_turn turn;
-    converge_next(kept->converge, &turn);
-    switch (turn.next) {
-    case CONVERGE_NEXT_LOOK:
-        check_after(kept, turn.wait_us);
-        return;
-    case CONVERGE_NEXT_STEP:
-        send(kept, turn.step);
-        return;
-    case CONVERGE_NEXT_END:
-        end(kept, &turn);
-        return;
-    case CONVERGE_NEXT_ASK:
-        break; /* it proves only what it would delete */
-    }
-    UNREACHABLE();
+    CLEANUP_FREE char *path = kube_path(KUBE_STATEFULSET, kept->namespace, kept->name, NULL);
+    kept->call = kube_get(controller->client, path, READ_US, set_read, kept);
 }

@@ -146,7 +146,9 @@ struct turn *controller_turn_of(struct set_group *group);
 /* A ControllerRevision was seen, or is gone; what keeps no manifest is passed over. */
 void kept_seen(struct controller *controller, const cJSON *revision);
 void kept_gone(struct controller *controller, const cJSON *revision);
-/* After gateway_free(): no step is answered any more. */
+/* The gateway woke the operation of this StatefulSet. */
+void kept_wake(struct controller *controller, const char *namespace, const char *name);
+/* Before gateway_free(). */
 void kept_free_all(struct controller *controller);
 
 /* controller_turn.c */

@@ -215,6 +215,46 @@ static void a_server_that_does_not_answer_is_asked_again(void **state)
     assert_made_again(scene, pods);
 }
 
+/* "Too many requests" is no outcome: it is sent again, by whoever wants it. */
+static void what_is_refused_for_now_is_sent_again(void **state)
+{
+    struct scene *scene = *state;
+    leave_it(scene, NULL);
+    CLEANUP_FREE char *pods = pods_text(scene);
+    assert_int_equal(kubesim_fault_add(sim_server_kubesim(scene->server),
+                                       "429,retry=1,verb=create,resource=statefulsets,times=2", NULL),
+                     0);
+    start(scene);
+    pass(scene, 160 * US_PER_S);
+    assert_made_again(scene, pods);
+}
+
+/* An owner that is gone would have the set collected as soon as it is made, and its pods with it. */
+static void an_owner_that_is_gone_is_left_out(void **state)
+{
+    struct scene *scene = *state;
+    leave_it(scene, NULL);
+    CLEANUP_FREE char *pods = pods_text(scene);
+    CLEANUP_JSON cJSON *revision = kept(scene);
+    CLEANUP_FREE char *path = xasprintf(REVISIONS_PATH "/%s", kube_object_name(revision));
+    person(scene, "DELETE", path, NULL);
+    cJSON *owner = json_new_object();
+    json_add_str(owner, "apiVersion", "v1");
+    json_add_str(owner, "kind", "ConfigMap");
+    json_add_str(owner, "name", "gone");
+    json_add_str(owner, "uid", "0a0a0a0a-1b1b-4c4c-8d8d-2e2e2e2e2e2e");
+    json_append_item(json_add_array(json_path(revision, "data", "metadata", NULL), "ownerReferences"), owner);
+    json_remove(json_get(revision, "metadata"), "resourceVersion");
+    json_remove(json_get(revision, "metadata"), "uid");
+    CLEANUP_FREE char *text = json_print(revision);
+    person(scene, "POST", REVISIONS_PATH, text);
+    start(scene);
+    pass(scene, 200 * US_PER_S);
+    assert_made_again(scene, pods);
+    CLEANUP_JSON cJSON *set = statefulset(scene);
+    assert_null(json_path(set, "metadata", "ownerReferences", NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +265,8 @@ int main(void)
         scene_test(what_its_caller_made_again_is_looked_after),
         scene_test(one_that_somebody_made_with_the_old_sizes_stays_so),
         scene_test(a_server_that_does_not_answer_is_asked_again),
+        scene_test(what_is_refused_for_now_is_sent_again),
+        scene_test(an_owner_that_is_gone_is_left_out),
     };
     use_memory_for_journals();
     return cmocka_run_group_tests_name("kept", tests, NULL, NULL);
