@@ -51,6 +51,20 @@ refuse() {
 
 ask() { kubectl --namespace "$RESIZE_NAMESPACE" --request-timeout=30s "$@" </dev/null; }
 
+# With a time limit kubectl no longer finds the account of the pod that it runs in, and asks localhost instead
+# (kubernetes/kubernetes#93474): it is told where that is.
+use_account_of_pod() {
+    if [ -z "${KUBERNETES_SERVICE_HOST:-}" ] || [ -n "${KUBECONFIG:-}" ] || [ -e "${HOME:-}/.kube/config" ]; then return 0; fi
+    jq -n --arg account /var/run/secrets/kubernetes.io/serviceaccount '
+        ($ENV.KUBERNETES_SERVICE_HOST | if contains(":") then "[\(.)]" else . end) as $host
+        | {apiVersion: "v1", kind: "Config", "current-context": "pod", contexts: [{name: "pod", context: {cluster: "pod", user: "pod"}}],
+            clusters: [{name: "pod", cluster: {server: "https://\($host):\($ENV.KUBERNETES_SERVICE_PORT)",
+                "certificate-authority": "\($account)/ca.crt"}}],
+            users: [{name: "pod", user: {tokenFile: "\($account)/token"}}]}' >"$work/kubeconfig" ||
+        fail "there is no place for temporary files"
+    export KUBECONFIG="$work/kubeconfig"
+}
+
 # The set, or an empty file: there is none. Anything else is an error.
 read_set() { # name file
     ask get "statefulsets.apps/$1" --ignore-not-found -o json >"$2" || fail "StatefulSet $1 cannot be read"
@@ -206,6 +220,7 @@ command -v jq >/dev/null || fail "jq is not there"
 [ -n "${RESIZE_NAMESPACE:-}" ] || fail "RESIZE_NAMESPACE is not set: the namespace of the StatefulSets"
 [ -n "${RESIZE_DECLARED:-}" ] || fail "RESIZE_DECLARED is not set: \`neosetctl resize declared -f FILE\` prints it"
 work=$(mktemp -d) || fail "there is no place for temporary files"
+use_account_of_pod
 
 # Names become parts of a path: nothing else may be in them.
 jq -rn '$ENV.RESIZE_DECLARED | fromjson | if type == "array" and length > 0 then .[] else error("it is no array of sets") end |

@@ -57,7 +57,7 @@ run_script() { # shell
     code=0
     # shellcheck disable=SC2086 # a shell may be two words
     PATH=$build/fake:$PATH FAKE_STATE=$run RESIZE_QUIET_SECONDS=${quiet:-0} RESIZE_TIMEOUT_SECONDS=${timeout:-2} \
-        RESIZE_NAMESPACE=$namespace RESIZE_DECLARED=$declared TMPDIR=$run timeout 60 $1 "$work/resize.sh" >"$run/out" 2>"$run/err" || code=$?
+        RESIZE_NAMESPACE=$namespace RESIZE_DECLARED=$declared TMPDIR=$run HOME=$run timeout 60 $1 "$work/resize.sh" >"$run/out" 2>"$run/err" || code=$?
 }
 
 judge_case() { # shell case-file
@@ -264,6 +264,14 @@ run_scenes() {
     expect "defaults are no difference" 0 "gone" "$BOTH delete db"
     scene capacity '.live.volumeClaimTemplates[0].spec.resources.requests.storage = "9Gi"'; run_script "$shell"
     expect "a growth that failed names the way back" 2 "resize recover" ""
+
+    # Where a Job runs it: kubectl is told of the account, and of nothing that somebody else told it of.
+    for host in 10.96.0.1 fd00::1; do
+        scene pod "$all"; KUBERNETES_SERVICE_HOST=$host KUBERNETES_SERVICE_PORT=443 run_script "$shell"
+        expect "in a pod, the server at $host" 0 "gone" "$BOTH delete db"
+    done
+    scene told "$all"; KUBECONFIG=/nowhere run_script "$shell"
+    expect "a kubeconfig that is given stays" 0 "gone" "$BOTH delete db"
 
     # A refusal of one set holds up all of them.
     scene two "$all"
