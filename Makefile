@@ -193,6 +193,7 @@ e2e: ## (real) rollouts and stories on a real kube-apiserver, controller-manager
 e2e-node: ## (real) and on a real kubelet and containerd (root; says so and skips where it may not run)
 	$(call with_deps,build,all)
 	@tests/e2e/run-node
+	@tests/e2e/resize-node
 	@NEOSET_BUILD='$(abspath $(BUILD))' tests/stories/run --server node $(STORY)
 
 .PHONY: stories

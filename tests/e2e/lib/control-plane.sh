@@ -9,6 +9,7 @@
 #                                     one by one, to restart a part under test
 
 E2E_VERSION=${NEOSET_E2E_KUBERNETES:-1.36.3}
+E2E_SERVICE_IP=10.96.0.1 # of the API server, for pods: the first of the range
 
 use_cluster() {
     E2E_STATE=$(cd "$1" 2>/dev/null && pwd) || die "no cluster in '$1'"
@@ -40,11 +41,13 @@ start_etcd() {
 }
 
 start_api_server() {
-    local pki=$E2E_STATE/pki admission=()
+    local pki=$E2E_STATE/pki admission=() address=127.0.0.1
     # A pod that no kubelet runs needs no token, and must not wait for its namespace to get an account.
     [ "$E2E_NODES" = real ] || admission=(--disable-admission-plugins=ServiceAccount)
+    # Pods have a loopback of their own. The node's network leads nowhere else.
+    [ "$E2E_NODES" = simulated ] || address=0.0.0.0
     start_process kube-apiserver "$E2E_TOOLS/kube-apiserver" --etcd-servers="$E2E_ETCD" \
-        --bind-address=127.0.0.1 --advertise-address=127.0.0.1 --secure-port="${E2E_SERVER##*:}" \
+        --bind-address="$address" --advertise-address=127.0.0.1 --secure-port="${E2E_SERVER##*:}" \
         --tls-cert-file="$pki/server.crt" --tls-private-key-file="$pki/server.key" \
         --client-ca-file="$pki/ca.crt" --authorization-mode=Node,RBAC \
         --service-account-issuer=https://kubernetes.default.svc \
@@ -86,7 +89,8 @@ make_credentials() {
     make_ca || die "no CA, see $pki/openssl.log"
     openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out "$pki/accounts.key" 2>>"$pki/openssl.log"
     openssl pkey -in "$pki/accounts.key" -pubout -out "$pki/accounts.pub"
-    make_certificate server kube-apiserver '' 'IP:127.0.0.1, DNS:localhost, DNS:kubernetes.default.svc, IP:10.96.0.1'
+    make_certificate server kube-apiserver '' \
+        "IP:127.0.0.1, DNS:localhost, DNS:kubernetes.default.svc, IP:$E2E_SERVICE_IP"
     # Users of the cluster. Only the controller's writes are audited; it has no right until bind_controller.
     for user in "admin admin system:masters" "kubesim kubesim system:masters" \
         "controller neoset-controller" "kubelet system:node:node-1 system:nodes" \
@@ -119,6 +123,8 @@ run_control_plane() {
     if [ -e "$E2E_STATE/env" ]; then die "$E2E_STATE has a cluster already: end it and remove the directory first"; fi
     begin=$EPOCHREALTIME
     mapfile -t ports < <(free_ports 3)
+    # Where pods are real, the port of the Service `kubernetes`, whose address is the node's own: no proxy is needed.
+    [ "$E2E_NODES" = simulated ] || ports[0]=443
     E2E_SERVER=https://127.0.0.1:${ports[0]}
     E2E_ETCD=http://127.0.0.1:${ports[1]}
     E2E_ETCD_PEER=http://127.0.0.1:${ports[2]}

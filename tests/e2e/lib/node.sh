@@ -57,7 +57,7 @@ start_holder() {
     local ready=$E2E_STATE/pid/holder-is-ready
     mkdir -p "$E2E_STATE/log" "$E2E_STATE/pid"
     setsid unshare --net --mount --pid --fork --mount-proc --propagation private \
-        "$E2E_DIR/lib/holder" "$E2E_NODE_IP" "$ready" </dev/null >>"$E2E_STATE/log/holder.log" 2>&1 &
+        "$E2E_DIR/lib/holder" "$ready" "$E2E_NODE_IP" "$E2E_SERVICE_IP" </dev/null >>"$E2E_STATE/log/holder.log" 2>&1 &
     disown $!
     E2E_HOLDER=$(child_of $!)
     [ -n "$E2E_HOLDER" ] || die "the node's namespaces could not be made, see $E2E_STATE/log/holder.log"
@@ -135,7 +135,7 @@ start_node() {
     cp "$E2E_DIR/conf/cni.conflist" "$E2E_STATE/cni/e2e.conflist"
     fill_in containerd.toml "$E2E_STATE/containerd.toml" "$(snapshotter)"
     fill_in kubelet.yaml "$E2E_STATE/kubelet.yaml" ''
-    "$E2E_DIR/images" "$E2E_STATE/images.tar"
+    "$E2E_DIR/images" "$E2E_STATE/images.tar" ${NEOSET_E2E_JOB_IMAGE:+"$E2E_TOOLS/kubectl"}
     start_containerd || return 1
     node_ctr images import "$E2E_STATE/images.tar" >"$E2E_STATE/log/import.log" 2>&1 ||
         die "the images could not be imported, see $E2E_STATE/log/import.log"
