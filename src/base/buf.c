@@ -23,16 +23,22 @@ static int make_room(struct buf *buf, size_t more)
     return 0;
 }
 
-int buf_add(struct buf *buf, const void *bytes, size_t length)
+char *buf_extend(struct buf *buf, size_t length)
 {
-    int result = make_room(buf, length);
-    if (result < 0)
-        return result;
-    if (length)
-        memcpy(buf->data + buf->length, bytes, length);
+    if (make_room(buf, length) < 0)
+        return NULL;
+    char *place = buf->data + buf->length;
     buf->length += length;
     buf->data[buf->length] = '\0';
-    return 0;
+    return place;
+}
+
+int buf_add(struct buf *buf, const void *bytes, size_t length)
+{
+    char *place = buf_extend(buf, length);
+    if (place && length)
+        memcpy(place, bytes, length);
+    return place ? 0 : -ERROR_TOO_LARGE;
 }
 
 int buf_add_text(struct buf *buf, const char *text)

@@ -22,6 +22,9 @@ struct buf {
 int buf_add(struct buf *buf, const void *bytes, size_t length);
 int buf_add_text(struct buf *buf, const char *text);
 int buf_add_char(struct buf *buf, char byte);
+/* Room for so many more bytes, which count at once and are the caller's to write; NULL when the maximum would
+ * be passed. Good until the next call. */
+char *buf_extend(struct buf *buf, size_t length);
 /* In decimal. */
 int buf_add_int64(struct buf *buf, int64_t number);
 int buf_addf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));

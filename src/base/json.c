@@ -21,6 +21,13 @@ int json_parse_without(const char *text, size_t length, const struct json_omissi
     return json_read(text, length, omission, ret_tree, err);
 }
 
+int json_parse_part(const char *text, size_t length, const char *const *path,
+                    const struct json_omission *omission, cJSON **ret_tree, struct error **err)
+{
+    PRE(path && path[0]);
+    return json_read_part(text, length, path, omission, ret_tree, err);
+}
+
 static char *print(const cJSON *tree, bool sorted)
 {
     PRE(tree);

@@ -24,6 +24,11 @@ struct json_omission {
 };
 int json_parse_without(const char *text, size_t length, const struct json_omission *omission,
                        cJSON **ret_tree, struct error **err);
+/* An object with one member of the text alone: the one at path (keys, NULL at the end), under its own key,
+ * without what omission names below it (depth: as in the text). Reads no further than its end, so that what
+ * follows may be anything. -ERROR_NOT_FOUND: there is no such member. */
+int json_parse_part(const char *text, size_t length, const char *const *path,
+                    const struct json_omission *omission, cJSON **ret_tree, struct error **err);
 /* Compact text of a tree, the caller's. */
 char *json_print(const cJSON *tree);
 /* The same with object keys sorted at every level: equal trees print equal bytes. null members stay. */

@@ -3,6 +3,7 @@
 
 #include "base/hex.h"
 #include "base/json_memory.h"
+#include "base/json_plain.h"
 #include "base/json_write.h"
 #include "base/utf8.h"
 
@@ -94,30 +95,11 @@ static int scan_escape(struct reader *reader)
     return 0;
 }
 
-/* Eight bytes that all stand for themselves in a string. The carries may only take a plain byte for another
- * one, never the other way round. */
-static bool are_plain(uint64_t bytes)
-{
-    const uint64_t ones = UINT64_C(0x0101010101010101), highs = ones << 7;
-    uint64_t quote = bytes ^ (ones * '"'), escape = bytes ^ (ones * '\\');
-    uint64_t found =
-        bytes | ((bytes - ones * 0x20) & ~bytes) | ((quote - ones) & ~quote) | ((escape - ones) & ~escape);
-    return (found & highs) == 0;
-}
-
 /* Most of what is read. */
 static void skip_plain(struct reader *reader)
 {
-    const uint8_t *at = reader->text + reader->at;
-    const uint8_t *end = reader->text + reader->length;
-    for (uint64_t bytes; (size_t)(end - at) >= sizeof(bytes); at += sizeof(bytes)) {
-        memcpy(&bytes, at, sizeof(bytes));
-        if (!are_plain(bytes))
-            break;
-    }
-    while (at < end && *at >= 0x20 && *at < 0x80 && *at != '"' && *at != '\\')
-        at++;
-    reader->at = (size_t)(at - reader->text);
+    const uint8_t *end = json_plain_end(reader->text + reader->at, reader->text + reader->length);
+    reader->at = (size_t)(end - reader->text);
 }
 
 static int scan_string(struct reader *reader, struct span *ret)
@@ -305,17 +287,35 @@ static int read_string(struct reader *reader, cJSON *parent, const struct span *
     return result;
 }
 
+/* Keys of one name have one mark; few others share it. */
+static uint64_t mark_of(const char *key)
+{
+    unsigned first = (uint8_t)key[0], second = first ? (uint8_t)key[1] : 0,
+             third = second ? (uint8_t)key[2] : 0;
+    return UINT64_C(1) << ((5 * first + 11 * second + 23 * third) % 64);
+}
+
+static bool is_among(const char *key, const cJSON *first, const cJSON *end)
+{
+    for (const cJSON *node = first; node != end; node = node->next)
+        if (strcmp(node->string, key) == 0)
+            return true;
+    return false;
+}
+
 /* Most objects are small, and need no array to be looked through. */
 static bool has_unique_keys(const cJSON *object)
 {
     enum { LOOKED_THROUGH_MAX = 16 };
     size_t count = 0;
+    uint64_t marks = 0;
     for (const cJSON *node = object->child; node; node = node->next) {
         if (++count > LOOKED_THROUGH_MAX)
             return false;
-        for (const cJSON *other = object->child; other != node; other = other->next)
-            if (other->string[0] == node->string[0] && strcmp(other->string, node->string) == 0)
-                return false;
+        uint64_t mark = mark_of(node->string);
+        if ((marks & mark) && is_among(node->string, object->child, node))
+            return false;
+        marks |= mark;
     }
     return true;
 }
@@ -335,34 +335,50 @@ static void drop_overwritten(cJSON *object)
 
 static int read_value(struct reader *reader, cJSON *parent, const struct span *key);
 
+/* A key that is written with escapes is not looked at. */
+static bool key_is(const struct reader *reader, const struct span *key, const char *text)
+{
+    return !key->has_escapes && key->length == strlen(text) &&
+           memcmp(reader->text + key->begin, text, key->length) == 0;
+}
+
 static bool is_omitted(const struct reader *reader, const cJSON *object, const struct span *key)
 {
     const struct json_omission *omission = reader->omission;
-    return omission && !reader->is_omitting && reader->depth == omission->depth && !key->has_escapes &&
-           key->length == strlen(omission->key) &&
-           memcmp(reader->text + key->begin, omission->key, key->length) == 0 &&
-           str_equal(object->string, omission->parent);
+    return omission && !reader->is_omitting && reader->depth == omission->depth &&
+           key_is(reader, key, omission->key) && str_equal(object->string, omission->parent);
 }
 
-static int read_member(struct reader *reader, cJSON *object)
+static int read_key(struct reader *reader, struct span *ret)
 {
-    struct span key;
     skip_space(reader);
     if (peek(reader) != '"')
         return bad(reader, "a member name is missing");
-    int result = scan_string(reader, &key);
+    int result = scan_string(reader, ret);
     if (result < 0)
         return result;
     skip_space(reader);
     if (peek(reader) != ':')
         return bad(reader, "':' is missing");
     reader->at++;
-    if (!is_omitted(reader, object, &key))
-        return read_value(reader, object, &key);
+    return 0;
+}
+
+static int omit_value(struct reader *reader)
+{
     reader->is_omitting = true;
-    result = read_value(reader, object, &key);
+    int result = read_value(reader, &reader->nothing, NULL);
     reader->is_omitting = false;
     return result;
+}
+
+static int read_member(struct reader *reader, cJSON *object)
+{
+    struct span key;
+    int result = read_key(reader, &key);
+    if (result < 0)
+        return result;
+    return is_omitted(reader, object, &key) ? omit_value(reader) : read_value(reader, object, &key);
 }
 
 static int read_items(struct reader *reader, cJSON *container, uint8_t end)
@@ -451,4 +467,59 @@ int json_read(const char *text, size_t length, const struct json_omission *omiss
     top.child->prev = NULL;
     *ret_tree = top.child;
     return 0;
+}
+
+/* --- a part of it --------------------------------------------------------------------------------------- */
+
+static int no_part(struct reader *reader, const char *key)
+{
+    return error_set(reader->err, ERROR_NOT_FOUND, "it has no %s", key);
+}
+
+/* The reader stands at the value that has path[0] as a member. */
+static int read_part(struct reader *reader, cJSON *top, const char *const *path)
+{
+    skip_space(reader);
+    if (peek(reader) != '{')
+        return no_part(reader, path[0]);
+    reader->at++;
+    reader->depth++;
+    skip_space(reader);
+    if (peek(reader) == '}')
+        return no_part(reader, path[0]);
+    for (;;) {
+        struct span key;
+        int result = read_key(reader, &key);
+        if (result < 0)
+            return result;
+        if (key_is(reader, &key, path[0]))
+            return path[1] ? read_part(reader, top, path + 1) : read_value(reader, top, &key);
+        result = omit_value(reader);
+        if (result < 0)
+            return result;
+        skip_space(reader);
+        if (peek(reader) == '}')
+            return no_part(reader, path[0]);
+        if (peek(reader) != ',')
+            return bad(reader, "',' or an end is missing");
+        reader->at++;
+    }
+}
+
+int json_read_part(const char *text, size_t length, const char *const *path,
+                   const struct json_omission *omission, cJSON **ret_tree, struct error **err)
+{
+    PRE(text && ret_tree);
+    struct reader reader = {
+        .text = (const uint8_t *)text, .length = length, .omission = omission, .err = err};
+    json_memory_begin(&reader.memory, 0);
+    cJSON *top = json_memory_take(&reader.memory, sizeof(*top));
+    *top = (cJSON){.type = cJSON_Object};
+    int result = read_part(&reader, top, path);
+    json_memory_done(&reader.memory);
+    if (result < 0)
+        cJSON_Delete(top);
+    else
+        *ret_tree = top;
+    return result;
 }

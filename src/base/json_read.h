@@ -9,3 +9,6 @@
 /* See json_parse_without(); omission may be NULL. */
 int json_read(const char *text, size_t length, const struct json_omission *omission, cJSON **ret_tree,
               struct error **err);
+/* See json_parse_part(); omission may be NULL. */
+int json_read_part(const char *text, size_t length, const char *const *path,
+                   const struct json_omission *omission, cJSON **ret_tree, struct error **err);

@@ -2,6 +2,7 @@
 #include "base/json_write.h"
 
 #include "base/json.h"
+#include "base/json_plain.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -36,7 +37,7 @@ static void put(struct buf *out, const char *bytes, size_t length)
     ENSURE(result == 0); /* the largest text that there can be was asked for */
 }
 
-static void write_string(struct buf *out, const char *text)
+static void write_escaped(struct buf *out, const char *text)
 {
     static const char hex[] = "0123456789abcdef";
     static const char letters[0x20] = {['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't'};
@@ -56,6 +57,22 @@ static void write_string(struct buf *out, const char *text)
     }
     put(out, plain, strlen(plain));
     put(out, "\"", 1);
+}
+
+/* Most of what is written needs no escape. */
+static void write_string(struct buf *out, const char *text)
+{
+    size_t length = strlen(text);
+    const uint8_t *bytes = (const uint8_t *)text, *end = bytes + length;
+    if (json_plain_end(bytes, end) != end) {
+        write_escaped(out, text);
+        return;
+    }
+    char *place = buf_extend(out, length + 2);
+    ENSURE(place);
+    place[0] = '"';
+    memcpy(place + 1, text, length);
+    place[length + 1] = '"';
 }
 
 static void write_whole(struct buf *out, int64_t number)

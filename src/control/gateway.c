@@ -6,6 +6,9 @@
 #include <ctype.h>
 #include <utlist.h>
 
+/* Of nearly all keys: a kind, a namespace and a name. */
+enum { LOOKUP_ROOM = 256 };
+
 /* --- small things --------------------------------------------------------------------------------------- */
 
 char *gateway_object_key(enum kube_resource resource, const char *namespace, const char *name)
@@ -13,19 +16,51 @@ char *gateway_object_key(enum kube_resource resource, const char *namespace, con
     return xasprintf("%s/%s/%s", kube_resource_info(resource)->kind, namespace ? namespace : "", name);
 }
 
+/* A key to look up with, which is done for each pod in each turn: in room where it fits. */
+struct lookup {
+    char room[LOOKUP_ROOM];
+    char *long_key; /* the lookup's */
+};
+
+static void lookup_done(struct lookup *lookup)
+{
+    free(lookup->long_key);
+}
+
+static const char *lookup_key(struct lookup *lookup, enum kube_resource resource, const char *namespace,
+                              const char *name)
+{
+    const char *const parts[] = {kube_resource_info(resource)->kind, "/", namespace ? namespace : "", "/",
+                                 name};
+    char *at = lookup->room;
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+        size_t length = strlen(parts[i]);
+        if (length >= (size_t)(lookup->room + sizeof(lookup->room) - at))
+            return lookup->long_key = gateway_object_key(resource, namespace, name);
+        memcpy(at, parts[i], length);
+        at += length;
+    }
+    *at = '\0';
+    return lookup->room;
+}
+
 static struct flight *find(const struct gateway *gateway, enum kube_resource resource, const char *namespace,
                            const char *name)
 {
-    CLEANUP_FREE char *object_key = gateway_object_key(resource, namespace, name);
+    __attribute__((cleanup(lookup_done))) struct lookup lookup;
+    lookup.long_key = NULL;
+    const char *key = lookup_key(&lookup, resource, namespace, name);
     struct flight *flight = NULL;
-    HASH_FIND_STR(gateway->by_object, object_key, flight);
+    HASH_FIND_STR(gateway->by_object, key, flight);
     return flight;
 }
 
 struct workload *gateway_find_workload(const struct gateway *gateway, enum kube_resource resource,
                                        const char *namespace, const char *name)
 {
-    CLEANUP_FREE char *key = gateway_object_key(resource, namespace, name);
+    __attribute__((cleanup(lookup_done))) struct lookup lookup;
+    lookup.long_key = NULL;
+    const char *key = lookup_key(&lookup, resource, namespace, name);
     struct workload *workload = NULL;
     HASH_FIND_STR(gateway->workloads, key, workload);
     return workload;

@@ -2,13 +2,16 @@
  *
  * libcurl's multi interface on the loop. libcurl does not allow its handles to be added or removed from
  * inside its own callbacks, and our owners may submit and cancel anywhere: while a set is busy both wait
- * until libcurl has returned. */
+ * until libcurl has returned. More requests than a set runs side by side wait here, too: libcurl looks at
+ * every one that it has whenever a byte comes, and starts those that lack a connection all over again. */
 #include "env/real_http.h"
 
 /* Connections to one server, by pool. HTTP/2 needs one for about 100 requests; a server without it needs one
  * a request, and a watch holds its own for minutes. */
 static const long connections_max[HTTP_POOL_COUNT] = {
     [HTTP_POOL_REQUEST] = 8, [HTTP_POOL_WATCH] = 32, [HTTP_POOL_LEASE] = 2};
+/* Requests side by side; a server that multiplexes takes more of them than it has connections. */
+enum { STREAMS_MAX = 32 };
 
 struct socket_poll {
     struct http_set *set;
@@ -28,6 +31,7 @@ static void finish(struct env_http *http, CURLcode code)
     curl_multi_remove_handle(set->multi, http->easy);
     http->added = false;
     DL_DELETE(set->running, http);
+    set->running_count--;
     http_request_end(http, code);
 }
 
@@ -133,6 +137,7 @@ static struct http_set *make_set(struct real_http *all, enum http_pool pool)
 static void free_set(struct real_http *all, struct http_set *set)
 {
     PRE(!set->busy && !set->running && !set->waiting && !set->cancelled);
+    ENSURE(set->running_count == 0);
     DL_DELETE(all->sets, set);
     curl_multi_cleanup(set->multi);
     env_timer_cancel(&set->real->env, &set->timer);
@@ -153,14 +158,23 @@ static void remove_cancelled(struct http_set *set)
 static void add_now(struct http_set *set, struct env_http *http)
 {
     DL_APPEND(set->running, http);
+    set->running_count++;
+    set->used = true;
     http->added = true;
     ENSURE(curl_multi_add_handle(set->multi, http->easy) == CURLM_OK);
+}
+
+static bool has_room(const struct http_set *set, const struct env_http *http)
+{
+    long max =
+        http->multiplexes ? MAX(connections_max[set->pool], (long)STREAMS_MAX) : connections_max[set->pool];
+    return set->running_count < max;
 }
 
 static void settle(struct http_set *set)
 {
     remove_cancelled(set);
-    while (set->waiting) {
+    while (set->waiting && has_room(set, set->waiting)) {
         struct env_http *http = set->waiting;
         DL_DELETE(set->waiting, http);
         add_now(set, http);
@@ -169,19 +183,31 @@ static void settle(struct http_set *set)
         free_set(set->real->http, set);
 }
 
+/* What has no connection yet goes on with the next set. */
 static void retire(struct http_set *set)
 {
     if (set->retired)
         return;
     struct real_http *all = set->real->http;
     set->retired = true;
-    all->current[set->pool] = make_set(all, set->pool);
+    struct http_set *next = make_set(all, set->pool);
+    all->current[set->pool] = next;
+    next->waiting = STEAL(set->waiting);
+    struct env_http *http = NULL;
+    DL_FOREACH (next->waiting, http)
+        http->set = next;
+    settle(next);
 }
 
 void http_request_expire(struct env_http *http)
 {
     struct http_set *set = http->set;
-    PRE(!set->busy && http->added); /* timers do not fire inside libcurl */
+    PRE(!set->busy); /* timers do not fire inside libcurl */
+    if (!http->added) {
+        DL_DELETE(set->waiting, http);
+        http_request_end(http, CURLE_OPERATION_TIMEDOUT);
+        return;
+    }
     set->busy = true;
     finish(http, CURLE_OPERATION_TIMEDOUT);
     set->busy = false;
@@ -216,13 +242,11 @@ struct env_http *real_http_submit(struct env *env, const struct http_request *re
             settle(set);
         set = real->http->current[request->pool];
     }
-    set->used = true;
     http->set = set;
     http_request_arm(http);
-    if (set->busy)
-        DL_APPEND(set->waiting, http);
-    else
-        add_now(set, http);
+    DL_APPEND(set->waiting, http);
+    if (!set->busy)
+        settle(set);
     return http;
 }
 
@@ -239,10 +263,12 @@ void real_http_cancel(struct env_http *http)
         return;
     }
     /* The analyzer does not know that the head of such a list has a next one unless it is alone. */
-    if (http->added)
+    if (http->added) {
         DL_DELETE(set->running, http); // NOLINT(clang-analyzer-core.NullDereference)
-    else
+        set->running_count--;
+    } else {
         DL_DELETE(set->waiting, http); // NOLINT(clang-analyzer-core.NullDereference)
+    }
     DL_APPEND(set->cancelled, http);
     if (!set->busy)
         settle(set);
@@ -268,6 +294,8 @@ void real_http_free(struct real_http *http)
         struct http_set *set = http->sets;
         struct http_set *next = set->next;
         PRE(!set->busy); /* env_free from inside a callback */
+        while (set->waiting)
+            real_http_cancel(set->waiting);
         while (set->running && set->running->next)
             real_http_cancel(set->running);
         if (set->running)

@@ -30,7 +30,9 @@ struct http_set {
     bool retired;            /* takes no new requests; ends with its last one */
     bool used;               /* had a request: has connections that are not fresh */
     struct env_http *running;
-    struct env_http *waiting;   /* submitted while busy */
+    long running_count;
+    struct env_http
+        *waiting; /* submitted while busy, or more than run side by side; first come, first served */
     struct env_http *cancelled; /* cancelled while busy */
     struct http_set *prev;
     struct http_set *next;
@@ -56,6 +58,7 @@ struct env_http {
     struct http_callbacks callbacks;
     void *context;
     bool once;
+    bool multiplexes;         /* the connection may carry many at once (HTTP/2) */
     int64_t timeout_us;       /* for sentences */
     int64_t idle_timeout_us;  /* 0: none */
     int64_t deadline_us;      /* on the boot clock; INT64_MAX: none */

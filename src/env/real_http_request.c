@@ -309,6 +309,7 @@ static void set_url(struct env_http *http, const struct http_request *request)
          * it. */
         SET(CURLOPT_HTTP_VERSION, (long)(tls ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
         SET(CURLOPT_PIPEWAIT, tls ? 1L : 0L);
+        http->multiplexes = tls;
         char *final = NULL;
         ENSURE(curl_url_get(url, CURLUPART_URL, &final, 0) == CURLUE_OK);
         SET(CURLOPT_URL, final);

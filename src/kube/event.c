@@ -8,6 +8,23 @@ static const char *const types[] = {
     [KUBE_EVENT_BOOKMARK] = "BOOKMARK", [KUBE_EVENT_ERROR] = "ERROR",
 };
 
+static bool begins_with(const char *line, size_t length, const char *text)
+{
+    return length >= strlen(text) && memcmp(line, text, strlen(text)) == 0;
+}
+
+cJSON *kube_event_peek(const char *line, size_t length)
+{
+    static const char *const path[] = {"object", "metadata", NULL};
+    static const struct json_omission managed = {.parent = "metadata", .key = "managedFields", .depth = 3};
+    /* As servers write it; written in any other way it is read as a whole. */
+    if (!begins_with(line, length, "{\"type\":\"MODIFIED\"") &&
+        !begins_with(line, length, "{\"type\":\"ADDED\""))
+        return NULL;
+    cJSON *object = NULL;
+    return json_parse_part(line, length, path, &managed, &object, NULL) < 0 ? NULL : object;
+}
+
 int kube_event_parse(const char *line, size_t length, struct kube_event *ret, struct error **err)
 {
     CLEANUP_JSON cJSON *tree = NULL;

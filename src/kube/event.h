@@ -20,6 +20,10 @@ struct kube_event {
     const char *version; /* of object, in tree; NULL for an error */
 };
 
+/* The object of an ADDED or MODIFIED line with its metadata alone (without managedFields), which is a
+ * fraction of the work; NULL: another line, or one that kube_event_parse() has to judge. What follows the
+ * metadata is not looked at. The caller's. */
+cJSON *kube_event_peek(const char *line, size_t length);
 /* -ERROR_INVALID with a sentence that repeats nothing of the line. kube_event_done frees *ret. */
 int kube_event_parse(const char *line, size_t length, struct kube_event *ret, struct error **err);
 void kube_event_done(struct kube_event *event);

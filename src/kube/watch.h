@@ -44,6 +44,9 @@ struct kube_watch_callbacks {
      * built-in kind have no kind and apiVersion of their own (the server leaves them out). May repeat what is
      * known. */
     void (*object)(void *context, const cJSON *object);
+    /* Whether this state is known already: then the rest of the line is not even read. object has nothing but
+     * its metadata, without managedFields; borrowed for the call. Must not stop the watch. Optional. */
+    bool (*knows)(void *context, const cJSON *object);
     void (*deleted)(void *context, const cJSON *last_state);
     /* A list ended that is older than what was seen before: the server's storage was restored from a backup,
      * and what was known is of another time, however new it looks. Instead of list_end; the list begins

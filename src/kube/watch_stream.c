@@ -34,11 +34,26 @@ static char *stream_path(const struct kube_watch *watch, unsigned seconds)
     return path;
 }
 
+/* The watch repeats what the answers to our own writes have brought: that is seen before all of it is read.
+ */
+static bool is_repeated(struct kube_watch *watch, const char *line, size_t length)
+{
+    CLEANUP_JSON cJSON *object = watch->callbacks.knows ? kube_event_peek(line, length) : NULL;
+    const char *version = object ? kube_object_version(object) : NULL;
+    if (!version || !watch->callbacks.knows(watch->context, object))
+        return false;
+    watch->line_seen = true;
+    str_replace(&watch->version, version);
+    return true;
+}
+
 /* One event. False: the stream ends here, watch->broken or watch->last says why. */
 static bool on_line(struct kube_watch *watch, const char *line, size_t length)
 {
     struct kube_event event;
     CLEANUP_ERROR struct error *problem = NULL;
+    if (is_repeated(watch, line, length))
+        return true;
     if (kube_event_parse(line, length, &event, &problem) < 0) {
         CLEANUP_FREE char *sentence = xasprintf("malformed watch line: %s", error_text(problem));
         watch_give_up_object(watch, "watch", sentence, line, length, false);

@@ -32,12 +32,13 @@ static void add_condition(struct plan *plan, cJSON *list, const cJSON *old_list,
     time_format_seconds(plan->at->wall_us, now);
     bool same = since && str_equal(json_str(old, "status"), wanted->status);
     cJSON *condition = json_new_object();
-    json_add_str(condition, "type", wanted->type);
-    json_add_str(condition, "status", wanted->status);
-    json_add_str(condition, "reason", wanted->reason);
+    /* In the order of their names, in which they are printed to be compared. */
+    json_add_str(condition, "lastTransitionTime", same ? since : now);
     json_add_str(condition, "message", wanted->message);
     json_add_int64(condition, "observedGeneration", plan->set->generation);
-    json_add_str(condition, "lastTransitionTime", same ? since : now);
+    json_add_str(condition, "reason", wanted->reason);
+    json_add_str(condition, "status", wanted->status);
+    json_add_str(condition, "type", wanted->type);
     json_append_item(list, condition);
     free(wanted->message);
 }

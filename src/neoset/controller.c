@@ -158,6 +158,22 @@ static void watch_went_back(void *context)
     fact_store_forget(controller->store, watched->resource);
 }
 
+static void observe_key(const struct watched *watched, const cJSON *object)
+{
+    const char *key = kube_object_annotation(object, STEP_ANNOTATION);
+    if (key)
+        gateway_observe_key(watched->controller->gateway, key);
+}
+
+static bool watch_knows(void *context, const cJSON *object)
+{
+    struct watched *watched = context;
+    if (!fact_store_knows(watched->controller->store, watched->resource, object))
+        return false;
+    observe_key(watched, object);
+    return true;
+}
+
 static void watch_object(void *context, const cJSON *object)
 {
     struct watched *watched = context;
@@ -166,9 +182,7 @@ static void watch_object(void *context, const cJSON *object)
                     env_boot_us(controller->env));
     if (watched->resource == KUBE_REVISION)
         kept_seen(controller, object);
-    const char *key = kube_object_annotation(object, STEP_ANNOTATION);
-    if (key)
-        gateway_observe_key(controller->gateway, key);
+    observe_key(watched, object);
 }
 
 static void watch_deleted(void *context, const cJSON *last_state)
@@ -201,6 +215,7 @@ static void start_watches(struct controller *controller)
         .list_begin = list_begin,
         .list_end = list_end,
         .object = watch_object,
+        .knows = watch_knows,
         .deleted = watch_deleted,
         .went_back = watch_went_back,
         .state = watch_state,

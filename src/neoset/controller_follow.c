@@ -71,6 +71,18 @@ static void report_refusal(struct controller *controller, const struct set_group
 
 /* --- status --------------------------------------------------------------------------------------------- */
 
+/* Whether the server shows what we wrote. The fact knows that already, when it was made of this answer. */
+static void note_kept(const struct asked *asked, const cJSON *object)
+{
+    struct set_group *group = asked_group(asked);
+    if (!group || !group->set)
+        return;
+    struct turn *turn = group->turn;
+    bool is_fact = str_equal(kube_object_version(object), group->set->version);
+    CLEANUP_FREE char *read = is_fact ? NULL : neoset_described_text(json_get(object, "status"));
+    turn->status_kept = str_equal(is_fact ? group->set->described : read, turn->status_sent);
+}
+
 static void status_answered(void *context, const struct kube_answer *answer)
 {
     struct asked *asked = context;
@@ -82,10 +94,9 @@ static void status_answered(void *context, const struct kube_answer *answer)
         turn->status_ask = 0;
         loop_wake(controller->loop, group->key);
         if (answer->outcome == KUBE_OK && cJSON_IsObject(answer->body)) {
-            CLEANUP_FREE char *stored = neoset_described_text(json_get(answer->body, "status"));
             turn->status_failures = 0;
-            turn->status_kept = str_equal(stored, turn->status_sent);
             controller_take_answer(controller, KUBE_NEOSET, answer->body);
+            note_kept(asked, answer->body);
         } else {
             /* After a conflict the set has moved on, and is described anew with its new version. */
             bool is_conflict = answer->http == 409 && turn->status_failures < CONFLICTS_IN_SILENCE;
@@ -107,16 +118,16 @@ static bool says_something_new(const struct turn *turn, const cJSON *status)
            json_int64_or(status, "observedGeneration", 0) != turn->status_generation;
 }
 
-void follow_status(struct controller *controller, struct set_group *group, const cJSON *status_patch)
+void follow_status(struct controller *controller, struct set_group *group, struct neoset_decision *decision)
 {
     struct turn *turn = group->turn;
+    const cJSON *status_patch = decision->status_patch;
     if (!status_patch || turn->status_ask)
         return; /* the answer wakes us */
     if (gateway_is_open(controller->gateway, KUBE_NEOSET, group->namespace, group->name))
         return; /* it would move the version that an open step of the set needs; its outcome wakes us */
     int64_t now_us = env_boot_us(controller->env);
-    CLEANUP_FREE char *text = neoset_described_text(json_get(status_patch, "status"));
-    bool again = str_equal(text, turn->status_sent) && !turn->status_kept;
+    bool again = str_equal(decision->described, turn->status_sent) && !turn->status_kept;
     int64_t pause_us = again ? SAME_STATUS_US : STATUS_EVERY_US;
     if (says_something_new(turn, json_get(status_patch, "status")))
         pause_us = 0;
@@ -130,14 +141,14 @@ void follow_status(struct controller *controller, struct set_group *group, const
     str_replace(&turn->status_phase, json_path_str(status_patch, "status", "phase", NULL));
     turn->status_generation = json_int64_or(json_get(status_patch, "status"), "observedGeneration", 0);
     free(turn->status_sent);
-    turn->status_sent = STEAL(text);
+    turn->status_sent = xstrdup(decision->described);
     turn->status_sent_boot_us = now_us;
     turn->status_kept = false;
     struct asked *asked = asked_make(controller, group, NULL);
     turn->status_ask = asked->number;
     /* One that is held up on its way must not land on a newer status, or on another set of the name. */
-    CLEANUP_JSON cJSON *body = json_copy(status_patch);
-    json_set_str(json_ensure_object(body, "metadata"), "resourceVersion", group->set->version);
+    json_set_str(json_ensure_object(decision->status_patch, "metadata"), "resourceVersion",
+                 group->set->version);
     exempt_write(controller->exempt,
                  &(struct exempt_request){.kind = EXEMPT_STATUS,
                                           .method = "PATCH",
@@ -146,7 +157,7 @@ void follow_status(struct controller *controller, struct set_group *group, const
                                           .name = group->name,
                                           .subresource = "status",
                                           .content_type = KUBE_MERGE,
-                                          .body = body,
+                                          .body = decision->status_patch,
                                           .timeout_us = EXEMPT_TIMEOUT_US},
                  status_answered, asked);
 }

@@ -158,7 +158,7 @@ void controller_step_done(void *context, const struct step_outcome *outcome);
 void turn_free(struct turn *turn);
 
 /* controller_follow.c: what a decision asks the API server for beside its steps */
-void follow_status(struct controller *controller, struct set_group *group, const cJSON *status_patch);
+void follow_status(struct controller *controller, struct set_group *group, struct neoset_decision *decision);
 /* What has to be read from the API server before the next turn. */
 void follow_reads(struct controller *controller, struct set_group *group,
                   const struct neoset_decision *decision);

@@ -257,7 +257,7 @@ static void handle_set(struct controller *controller, struct set_group *group)
     follow_waits(controller, group, &decision);
     follow_ends(controller, group, &decision, false);
     follow_events(controller, group, &decision);
-    follow_status(controller, group, decision.status_patch);
+    follow_status(controller, group, &decision);
     follow_probe(controller, group, decision.probe_pod, decision.probe_revision);
     follow_reads(controller, group, &decision);
     if (decision.wake_boot_us != INT64_MAX)

@@ -209,6 +209,16 @@ static void remove_set(struct fact_store *store, struct set_group *group)
 
 /* --- all kinds ------------------------------------------------------------------------------------------ */
 
+bool fact_store_knows(const struct fact_store *store, enum kube_resource resource, const cJSON *object)
+{
+    if (resource == KUBE_POD)
+        return fact_store_knows_pod_state(store, object);
+    const char *namespace = kube_object_namespace(object), *name = kube_object_name(object);
+    const struct set_group *group =
+        resource == KUBE_NEOSET && namespace && name ? fact_store_find_group(store, namespace, name) : NULL;
+    return group && group->set && fact_store_is_known(object, group->set->uid, group->set->version);
+}
+
 void fact_store_take(struct fact_store *store, enum kube_resource resource, const cJSON *object,
                      uint32_t mark, int64_t wall_us, int64_t boot_us)
 {

@@ -123,6 +123,9 @@ const struct owner_slot *fact_store_find_orphans(const struct fact_store *store,
 /* Another set with this set's selector; NULL: none. Its name is valid until the store changes. */
 const char *fact_store_find_same_selector(const struct fact_store *store, const struct set_group *group);
 
+/* This state of the NeoSet or pod, or one after it, was taken: taking object would change nothing. It needs
+ * no more than its metadata. False is always right. */
+bool fact_store_knows(const struct fact_store *store, enum kube_resource resource, const cJSON *object);
 /* An object was seen: its fact replaces an older one. Kinds that are not kept are ignored. */
 void fact_store_take(struct fact_store *store, enum kube_resource resource, const cJSON *object,
                      uint32_t mark, int64_t wall_us, int64_t boot_us);

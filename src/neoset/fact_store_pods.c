@@ -194,6 +194,19 @@ void fact_store_take_pod(struct fact_store *store, const cJSON *object, uint32_t
     fact_store_tell_changed(store, group);
 }
 
+bool fact_store_knows_pod_state(const struct fact_store *store, const cJSON *object)
+{
+    const char *namespace = kube_object_namespace(object), *name = kube_object_name(object);
+    size_t length = 0;
+    int ordinal = -1;
+    if (!name || !neoset_split_pod_name(name, &length, &ordinal))
+        return false; /* those that fetch images are few */
+    CLEANUP_FREE char *set_name = xstrndup(name, length);
+    const struct set_group *group = fact_store_find_group(store, namespace, set_name);
+    const struct pod_slot *slot = group ? pod_slot(group, ordinal) : NULL;
+    return slot && fact_store_is_known(object, slot->fact->uid, slot->fact->version);
+}
+
 bool fact_store_knows_pod(const struct fact_store *store, const char *namespace, const char *name)
 {
     size_t length = 0;

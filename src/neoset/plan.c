@@ -74,6 +74,7 @@ void neoset_decision_done(struct neoset_decision *decision)
     free(decision->steps);
     json_delete(decision->status);
     json_delete(decision->status_patch);
+    free(decision->described);
     for (size_t i = 0; i < decision->event_count; i++) {
         free(decision->events[i].note);
         free(decision->events[i].name);

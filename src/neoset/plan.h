@@ -125,6 +125,7 @@ struct neoset_decision {
     size_t step_count;
     cJSON *status;       /* as it should be, the lists of ordinals apart; for tests and for people */
     cJSON *status_patch; /* {"status":{...}}: merge patch of descriptive fields only; NULL: nothing changed */
+    char *described;     /* what it says, as neoset_described_text() has it */
     struct neoset_event *events;
     size_t event_count;
     struct neoset_wait *waits;

@@ -168,13 +168,15 @@ void plan_status(struct plan *plan)
     CLEANUP_JSON cJSON *described = json_new_object();
     add_descriptive(plan, described);
     CLEANUP_FREE char *text = neoset_described_text(described);
-    plan->out->status = json_copy(described);
-    json_add_str(plan->out->status, "currentImage", plan->next.current_image ? plan->next.current_image : "");
-    json_add_str(plan->out->status, "targetImage", plan->next.target_image ? plan->next.target_image : "");
-    json_add_int64(plan->out->status, "currentPartition", plan->next.stage);
     /* Beside an `advance` it would only collide; the next turn writes it. */
-    if (plan->advancing || (str_equal(text, plan->set->described) && !PLANT("status-written-each-turn")))
-        return;
-    plan->out->status_patch = json_new_object();
-    json_add_item(plan->out->status_patch, "status", STEAL(described));
+    bool is_news = !str_equal(text, plan->set->described) || PLANT("status-written-each-turn");
+    if (is_news && !plan->advancing) {
+        plan->out->status_patch = json_new_object();
+        json_add_item(plan->out->status_patch, "status", json_copy(described));
+        plan->out->described = STEAL(text);
+    }
+    json_add_str(described, "currentImage", plan->next.current_image ? plan->next.current_image : "");
+    json_add_str(described, "targetImage", plan->next.target_image ? plan->next.target_image : "");
+    json_add_int64(described, "currentPartition", plan->next.stage);
+    plan->out->status = STEAL(described);
 }

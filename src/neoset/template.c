@@ -175,17 +175,40 @@ static void drop_metadata_maps(cJSON *template)
         json_remove(template, "metadata");
 }
 
+/* What is not JSON is as good as nothing. */
+static cJSON *parse(const char *text)
+{
+    cJSON *tree = NULL;
+    return json_parse(text, strlen(text), &tree, NULL) < 0 ? json_new_object() : tree;
+}
+
 static cJSON *parse_normal(const char *text)
 {
-    CLEANUP_JSON cJSON *tree = NULL;
-    if (json_parse(text, strlen(text), &tree, NULL) < 0)
-        return json_new_object();
+    CLEANUP_JSON cJSON *tree = parse(text);
     return defaults_normalise_template(tree);
+}
+
+/* The ordinary update, which is asked about again and again: nothing but images differs as it is written, so
+ * that nothing else does once it is normalised. */
+static bool diff_written(const char *from, const char *to, struct template_diff *ret)
+{
+    CLEANUP_JSON cJSON *old = parse(from);
+    CLEANUP_JSON cJSON *new = parse(to);
+    diff_images(ret, old, new);
+    if (!json_equal(old, new)) {
+        template_diff_done(ret);
+        return false;
+    }
+    ret->labels = json_new_object();
+    ret->annotations = json_new_object();
+    return true;
 }
 
 void template_diff_make(const char *from, const char *to, struct template_diff *ret)
 {
     *ret = (struct template_diff){0};
+    if (diff_written(from, to, ret))
+        return;
     CLEANUP_JSON cJSON *old = parse_normal(from);
     CLEANUP_JSON cJSON *new = parse_normal(to);
     diff_metadata(ret, old, new);

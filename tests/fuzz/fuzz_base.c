@@ -20,15 +20,29 @@ static void check_round_trip(const cJSON *tree)
     ENSURE(strlen(sorted) == strlen(text));
 }
 
+/* Of a text that is good as a whole a member is read alone, or is not there. */
+static void check_part(const char *text, size_t length, bool is_good)
+{
+    static const char *const path[] = {"a", "b", NULL};
+    CLEANUP_JSON cJSON *part = NULL;
+    int result = json_parse_part(text, length, path, NULL, &part, NULL);
+    ENSURE((result == 0) == (part != NULL));
+    ENSURE(!is_good || result == 0 || result == -ERROR_NOT_FOUND);
+    if (part)
+        check_round_trip(part);
+}
+
 static void fuzz_json(const char *text, size_t length)
 {
     CLEANUP_JSON cJSON *tree = NULL;
     CLEANUP_ERROR struct error *err = NULL;
     if (json_parse(text, length, &tree, &err) < 0) {
         ENSURE(err && !tree && err->code == ERROR_INVALID);
+        check_part(text, length, false);
         return;
     }
     ENSURE(!err && tree);
+    check_part(text, length, true);
     check_round_trip(tree);
     CLEANUP_JSON cJSON *copy = json_copy(tree);
     (void)json_equal(tree, copy); /* false where a key is there twice */

@@ -495,6 +495,61 @@ static void many_requests_share_few_connections(void **state)
     assert_int_equal(hostile_request_count(scene.server), 150);
 }
 
+/* Connections of one server, by pool. */
+enum { CONNECTIONS_MAX = 8 };
+
+/* The first ones hang; what waits behind them goes out on connections of its own when those are given up. */
+static void serve_nothing_then_ok(struct hostile_connection *connection, void *context)
+{
+    if (hostile_number(connection) < CONNECTIONS_MAX)
+        hostile_serve_nothing(connection, context);
+    else
+        hostile_serve_ok(connection, context);
+}
+
+static void what_waits_behind_a_stall_goes_out_after_it(void **state)
+{
+    (void)state;
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
+    begin(&scene, serve_nothing_then_ok, NULL);
+    struct heard heard[CONNECTIONS_MAX + 20];
+    size_t left = ARRAY_SIZE(heard);
+    for (size_t i = 0; i < ARRAY_SIZE(heard); i++) {
+        heard_init(&heard[i], scene.env);
+        heard[i].left = &left;
+        scene.get.timeout_us = i < CONNECTIONS_MAX ? 500000 : 10000000;
+        heard_submit(&heard[i], &scene.get);
+    }
+    heard_wait(scene.env, &left);
+    for (size_t i = 0; i < ARRAY_SIZE(heard); i++) {
+        assert_int_equal(heard[i].answer.outcome, i < CONNECTIONS_MAX ? HTTP_NO_ANSWER : HTTP_ANSWERED);
+        heard_done(&heard[i]);
+    }
+}
+
+static void what_waits_ends_at_its_own_time_unsent(void **state)
+{
+    (void)state;
+    CLEANUP_HOSTILE_SCENE struct hostile_scene scene;
+    begin(&scene, hostile_serve_nothing, NULL);
+    struct heard heard[CONNECTIONS_MAX];
+    for (size_t i = 0; i < ARRAY_SIZE(heard); i++) {
+        heard_init(&heard[i], scene.env);
+        heard_submit(&heard[i], &scene.get);
+    }
+    scene.get.timeout_us = 300000;
+    CLEANUP_HEARD struct heard waiting = heard_from(scene.env, &scene.get);
+    assert_int_equal(waiting.answer.outcome, HTTP_NOT_SENT);
+    assert_int_equal(waiting.answer.code, ERROR_TIMED_OUT);
+    assert_int_equal(waiting.before_send_count, 0);
+    for (size_t i = 0; i < ARRAY_SIZE(heard); i++) {
+        assert_int_equal(heard[i].done_count, 0);
+        env_http_cancel(scene.env, &heard[i].http);
+        heard_done(&heard[i]);
+    }
+    assert_int_equal(hostile_request_count(scene.server), CONNECTIONS_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -520,6 +575,8 @@ int main(void)
         cmocka_unit_test(a_request_can_be_started_in_each_callback),
         cmocka_unit_test(a_request_can_be_cancelled_before_and_while_it_runs),
         cmocka_unit_test(many_requests_share_few_connections),
+        cmocka_unit_test(what_waits_behind_a_stall_goes_out_after_it),
+        cmocka_unit_test(what_waits_ends_at_its_own_time_unsent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

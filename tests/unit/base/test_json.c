@@ -424,6 +424,58 @@ static void a_member_may_be_left_out_but_is_checked(void **state)
     }
 }
 
+static void a_part_is_read_alone_and_no_further(void **state)
+{
+    (void)state;
+    static const char *const path[] = {"object", "metadata", NULL};
+    static const struct json_omission omission = {.parent = "metadata", .key = "managedFields", .depth = 3};
+    static const struct {
+        const char *text;
+        int result;
+        const char *part;
+    } rows[] = {
+        {"{\"type\":\"A\",\"object\":{\"spec\":[{\"metadata\":1}],\"metadata\":{\"name\":\"a\\n\"},\"x\":1}}",
+         0, "{\"metadata\":{\"name\":\"a\\n\"}}"},
+        {"{\"object\":{\"metadata\":{\"managedFields\":[1],\"name\":\"a\"} what follows is anybody's", 0,
+         "{\"metadata\":{\"name\":\"a\"}}"},
+        {" { \"object\" : { \"metadata\" : null } } ", 0, "{\"metadata\":null}"},
+        {"{\"metadata\":{\"name\":\"a\"},\"object\":{}}", -ERROR_NOT_FOUND, NULL},
+        {"{\"object\":[{\"metadata\":{}}]}", -ERROR_NOT_FOUND, NULL},
+        {"{}", -ERROR_NOT_FOUND, NULL},
+        {"[]", -ERROR_NOT_FOUND, NULL},
+        {"{\"object\":{\"spec\":[}", -ERROR_INVALID, NULL},
+        {"{\"object\":{\"metadata\":{\"name\":\"a\"", -ERROR_INVALID, NULL},
+        {"{\"object\"", -ERROR_INVALID, NULL},
+        {"{\"object\":{\"spec\":1 \"metadata\":{}}}", -ERROR_INVALID, NULL},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        CLEANUP_JSON cJSON *tree = NULL;
+        int result = json_parse_part(rows[i].text, strlen(rows[i].text), path, &omission, &tree, NULL);
+        CLEANUP_FREE char *part = tree ? json_print(tree) : NULL;
+        if (result != rows[i].result || !str_equal(part, rows[i].part))
+            fail_msg("%s: %d, %s", rows[i].text, result, part ? part : "nothing");
+    }
+}
+
+/* Eight bytes are looked at together: what ends a string may stand at each of their places. */
+static void a_string_ends_at_any_place(void **state)
+{
+    (void)state;
+    static const char *const specials[] = {"\\n", "\\\"", "\xc3\xa4", "\x7f", "\\u0001"};
+    for (size_t length = 0; length < 24; length++) {
+        for (size_t i = 0; i < ARRAY_SIZE(specials); i++) {
+            for (size_t at = 0; at <= length; at++) {
+                CLEANUP_FREE char *text =
+                    xasprintf("[\"%.*s%s%.*s\"]", (int)at, "!#$%&'()*+,-./0123456789", specials[i],
+                              (int)(length - at), "[]^_`abcdefghijklmnopqrs");
+                CLEANUP_JSON cJSON *tree = parse(text);
+                CLEANUP_FREE char *printed = json_print(tree);
+                assert_string_equal(printed, text);
+            }
+        }
+    }
+}
+
 static void equality_is_by_meaning(void **state)
 {
     (void)state;
@@ -552,6 +604,8 @@ int main(void)
         cmocka_unit_test(parts_of_a_tree_live_on_without_it),
         cmocka_unit_test(some_members_are_printed_alone),
         cmocka_unit_test(a_member_may_be_left_out_but_is_checked),
+        cmocka_unit_test(a_part_is_read_alone_and_no_further),
+        cmocka_unit_test(a_string_ends_at_any_place),
         cmocka_unit_test(equality_is_by_meaning),
         cmocka_unit_test(any_tree_comes_back_as_it_was),
         cmocka_unit_test(damaged_text_is_refused_or_read_but_never_more),

@@ -20,6 +20,26 @@ static void events_reach_the_owner_wherever_they_are_cut(void **state)
     env_sim_http_end(call);
 }
 
+/* Of what is known nothing but its metadata is read: what follows may be anything. Other kinds of lines are.
+ */
+static void what_is_known_is_not_read(void **state)
+{
+    struct owner *owner = *state;
+    struct env_sim_call *call = stream(owner);
+    owner->known_version = "12";
+    model_data(owner->model, call,
+               LINE("ADDED", "b",
+                    "11") "{\"type\":\"MODIFIED\",\"object\":{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\","
+                          "\"resourceVersion\":\"12\"},\"spec\":[[[}\n" LINE("DELETED", "b", "12"));
+    expect(owner, "+b =a -b");
+    env_sim_run_for(owner->model->env, 60 * US_PER_S);
+    model_data(owner->model, call, LINE("MODIFIED", "c", "12"));
+    env_sim_http_end(call);
+    expect(owner, "=c");
+    env_sim_http_end(resumed(owner, "12"));
+    assert_true(kube_watch_is_fresh(owner->watch));
+}
+
 static void a_stream_is_bounded_at_random_between_five_and_ten_minutes(void **state)
 {
     struct owner *owner = *state;
@@ -421,6 +441,7 @@ int main(void)
 #define TEST(function) cmocka_unit_test_setup_teardown(function, make, unmake)
     const struct CMUnitTest tests[] = {
         TEST(events_reach_the_owner_wherever_they_are_cut),
+        TEST(what_is_known_is_not_read),
         TEST(a_stream_is_bounded_at_random_between_five_and_ten_minutes),
         TEST(a_normal_end_goes_on_at_the_last_version_at_once),
         TEST(streams_that_end_at_once_are_not_reopened_in_a_hot_loop),

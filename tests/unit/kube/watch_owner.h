@@ -17,7 +17,8 @@ struct owner {
     char log[8192];
     char reason[512]; /* of the newest state */
     unsigned states;
-    const char *stop_at; /* the word in whose callback the watch is stopped; NULL: never */
+    const char *known_version; /* an object of this version is known already; NULL: none is */
+    const char *stop_at;       /* the word in whose callback the watch is stopped; NULL: never */
 };
 
 static inline void note(struct owner *owner, const char *word, const char *rest)
@@ -51,6 +52,15 @@ static inline void on_object(void *context, const cJSON *object)
     note(context, "+", name_of(object));
 }
 
+static inline bool on_knows(void *context, const cJSON *object)
+{
+    struct owner *owner = context;
+    bool knows = str_equal(json_path_str(object, "metadata", "resourceVersion", NULL), owner->known_version);
+    if (owner->known_version && knows)
+        note(owner, "=", name_of(object));
+    return owner->known_version && knows;
+}
+
 static inline void on_deleted(void *context, const cJSON *object)
 {
     note(context, "-", name_of(object));
@@ -74,6 +84,7 @@ static const struct kube_watch_callbacks owner_callbacks = {.went_back = on_went
                                                             .list_begin = on_list_begin,
                                                             .list_end = on_list_end,
                                                             .object = on_object,
+                                                            .knows = on_knows,
                                                             .deleted = on_deleted,
                                                             .state = on_state};
 
