@@ -439,6 +439,7 @@ int ctl_apply(const struct ctl_apply *wanted, struct error **err)
     if (r == 0 && apply.is_dry)
         wanted->say(wanted->context, "nothing was written (--dry-run)");
     for (size_t i = 0; i < apply.count; i++) {
+        json_delete(apply.items[i].live);
         free(apply.items[i].uid);
         free(apply.items[i].version);
         free(apply.items[i].problem);

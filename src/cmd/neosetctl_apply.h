@@ -4,8 +4,7 @@
  * first, many at a time, so that one that the server refuses keeps all of them from being written, and what
  * would change nothing is not written at all. Then, in their order, namespaces and definitions before the
  * rest, what differs is applied step by step through the user's journal. A StatefulSet that is refused
- * because its volumes grew is converged. A StatefulSet whose volumes grew is converged
- * on the way. Deletes nothing else. */
+ * because its volumes grew is converged on the way. Deletes nothing else. */
 #pragma once
 
 #include "audit/sheet.h"

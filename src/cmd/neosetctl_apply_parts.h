@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The parts of `apply`, as they know each other: neosetctl_apply_kinds.c finds out what the objects are,
- * neosetctl_apply_trial.c tries them, neosetctl_apply_grow.c knows
- * what is to be converged, neosetctl_apply.c writes and tells. Only these include this. */
+ * neosetctl_apply_live.c what is there of them, neosetctl_apply_trial.c tries them, neosetctl_apply_grow.c
+ * knows what is to be converged, neosetctl_apply.c writes and tells. Only these include this. */
 #pragma once
 
 #include "cmd/neosetctl_apply.h"
@@ -27,6 +27,8 @@ struct apply_item {
     bool comes_first; /* a namespace, a definition: what others need */
     bool is_untried;  /* its namespace or its kind comes with this very run */
     enum apply_result result;
+    bool is_looked_at; /* live is what a list of the server has of it, for the trial to take; NULL: nothing */
+    cJSON *live;
     char *uid; /* of the live object; NULL: there is none */
     char *version;
     char *problem; /* why it is refused, for people */
@@ -55,6 +57,12 @@ struct apply {
 int apply_find_kinds(struct apply *apply, struct error **err);
 /* Asks about them anew: a definition has been made. */
 void apply_forget_kinds(struct apply *apply);
+
+/* It waits, its kind is known and what it needs is there. */
+bool apply_can_be_tried(const struct apply_item *item);
+/* What is there of those that can be tried, as far as a few lists tell. Errors: the server cannot be reached.
+ */
+int apply_read_lists(struct apply *apply, struct error **err);
 
 /* Tries those that wait and can be tried: what becomes of each, without writing. Errors: the server cannot be
  * reached. */

@@ -2,7 +2,10 @@
 #include "cmd/neosetctl_apply_parts.h"
 #include "kube/object.h"
 
-enum { UNDER_WAY_MAX = 48 }; /* a connection takes about a hundred, and the server has other users */
+enum {
+    UNDER_WAY_MAX = 48, /* a connection takes about a hundred, and the server has other users */
+    LOOKS_MAX = 5,
+};
 
 /* Many trials at a time: of each object what is there, then what an apply would make of it. */
 struct trials {
@@ -18,9 +21,11 @@ struct trial {
     struct trials *trials;
     struct apply_item *item;
     cJSON *live; /* or NULL */
+    int looks;
 };
 
 static void begin_more(struct trials *trials);
+static void look(struct trial *trial);
 
 /* Takes trial. */
 static void end(struct trial *trial)
@@ -99,10 +104,31 @@ static void refuse(struct apply_item *item, char *problem)
     item->result = APPLY_REFUSED;
 }
 
+/* An apply to it answers 200, and is lost with it. */
+static void refuse_leaving(struct apply_item *item)
+{
+    refuse(item, xstrdup("it is being deleted: wait until it is gone"));
+}
+
+/* It moved between the look and the trial: their difference is not what the apply would make. A dry run
+ * answers with the version that it was about. */
+static bool has_moved(const struct trial *trial, const struct kube_answer *answer)
+{
+    if (answer->outcome != KUBE_OK || trial->looks >= LOOKS_MAX)
+        return false;
+    const char *now = kube_object_version(answer->body);
+    const char *then = trial->live ? kube_object_version(trial->live) : NULL;
+    return strcmp(now ? now : "", then ? then : "") != 0;
+}
+
 static void tried(void *context, const struct kube_answer *answer)
 {
     struct trial *trial = context;
     struct apply_item *item = trial->item;
+    if (has_moved(trial, answer)) {
+        look(trial);
+        return;
+    }
     if (answer->outcome == KUBE_OK && answer->body) {
         item->result = !trial->live                            ? APPLY_CREATED
                        : json_equal(trial->live, answer->body) ? APPLY_UNCHANGED
@@ -141,23 +167,24 @@ static bool says_absent(const struct kube_answer *answer)
     return answer->outcome == KUBE_REFUSED && answer->http == 404 && !answer->stranger;
 }
 
+/* NULL: there is none. Takes live. */
+static void take_live(struct trial *trial, cJSON *live)
+{
+    json_delete(trial->live);
+    trial->live = live;
+    str_replace(&trial->item->uid, live ? kube_object_uid(live) : NULL);
+    str_replace(&trial->item->version, live ? kube_object_version(live) : NULL);
+}
+
 static void looked(void *context, const struct kube_answer *answer)
 {
     struct trial *trial = context;
     struct apply_item *item = trial->item;
-    str_replace(&item->uid, NULL);
-    str_replace(&item->version, NULL);
-    if (answer->outcome == KUBE_OK) {
-        str_replace(&item->uid, kube_object_uid(answer->body));
-        str_replace(&item->version, kube_object_version(answer->body));
-        trial->live = json_copy(answer->body);
-    }
-    bool can_be_wanted = answer->outcome == KUBE_OK || says_absent(answer);
-    if (answer->outcome == KUBE_OK && kube_object_is_deleting(answer->body)) {
-        /* An apply to it answers 200, and is lost with it. */
-        refuse(item, xstrdup("it is being deleted: wait until it is gone"));
+    take_live(trial, answer->outcome == KUBE_OK ? json_copy(answer->body) : NULL);
+    if (trial->live && kube_object_is_deleting(trial->live)) {
+        refuse_leaving(item);
         end(trial);
-    } else if (can_be_wanted) {
+    } else if (answer->outcome == KUBE_OK || says_absent(answer)) {
         try_apply(trial);
     } else if (is_about_the_object(answer)) {
         CLEANUP_FREE char *what = manifest_text(item->manifest);
@@ -168,15 +195,37 @@ static void looked(void *context, const struct kube_answer *answer)
     }
 }
 
+static void look(struct trial *trial)
+{
+    struct ctl_server *server = trial->trials->apply->wanted->server;
+    const struct apply_item *item = trial->item;
+    CLEANUP_FREE char *path = kube_path(item->resource, item->namespace, item->name, NULL);
+    trial->looks++;
+    kube_get(server->client, path, server->timeout_us, looked, trial);
+}
+
 static void begin(struct trials *trials, struct apply_item *item)
 {
-    struct ctl_server *server = trials->apply->wanted->server;
+    if (item->is_looked_at && item->live && kube_object_is_deleting(item->live)) {
+        refuse_leaving(item);
+        return;
+    }
     struct trial *trial = xcalloc(1, sizeof *trial);
     trial->trials = trials;
     trial->item = item;
     trials->under_way++;
-    CLEANUP_FREE char *path = kube_path(item->resource, item->namespace, item->name, NULL);
-    kube_get(server->client, path, server->timeout_us, looked, trial);
+    if (item->is_looked_at) {
+        item->is_looked_at = false;
+        take_live(trial, STEAL(item->live));
+        try_apply(trial);
+    } else {
+        look(trial);
+    }
+}
+
+bool apply_can_be_tried(const struct apply_item *item)
+{
+    return item->result == APPLY_WAITING && item->is_known && !item->is_untried;
 }
 
 static void begin_more(struct trials *trials)
@@ -184,7 +233,7 @@ static void begin_more(struct trials *trials)
     struct apply *apply = trials->apply;
     while (!trials->is_over && trials->under_way < UNDER_WAY_MAX && trials->next < apply->count) {
         struct apply_item *item = &apply->items[trials->next++];
-        if (item->result == APPLY_WAITING && item->is_known && !item->is_untried)
+        if (apply_can_be_tried(item))
             begin(trials, item);
     }
 }
@@ -203,6 +252,9 @@ static int run(struct trials *trials, struct error **err)
 int apply_try(struct apply *apply, struct error **err)
 {
     struct trials trials = {.apply = apply};
+    int r = apply_read_lists(apply, err);
+    if (r < 0)
+        return r;
     begin_more(&trials);
     return run(&trials, err);
 }

@@ -276,19 +276,106 @@ static void killed_at_any_edge_it_is_gone_on_with(void **state)
     program_run_done(&audit);
 }
 
-static void many_are_tried_at_a_time(void **state)
+/* count ConfigMaps, named prefix and a number; the caller's. */
+static char *maps_text(const char *prefix, int count)
 {
-    enum { COUNT = 300 };
-    struct stage *stage = *state;
-    start_server(stage, NULL, false);
     struct buf text = BUF_INIT(1 << 20);
-    for (int i = 0; i < COUNT; i++)
-        buf_addf(&text, "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: m%d}, data: {key: x}}\n", i);
-    expect_apply(stage, buf_text(&text), "-o csv", 0, "configmap/m299", NULL);
-    expect_apply(stage, buf_text(&text), "-o csv", 0, "configmap/m299", NULL);
+    for (int i = 0; i < count; i++)
+        buf_addf(&text, "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: %s%d}, data: {key: x}}\n",
+                 prefix, i);
+    return buf_take(&text);
+}
+
+/* How often neosetctl has read a single ConfigMap. */
+static int count_reads(const struct stage *stage)
+{
+    CLEANUP_FREE char *line = xasprintf("grep '\"userAgent\":\"neoset/' %s/audit.log | grep "
+                                        "'\"verb\":\"get\"' | grep -c '\"resource\":\"configmaps\"'",
+                                        stage->folder);
+    FILE *pipe = popen(line, "r");
+    int count = -1;
+    assert_non_null(pipe);
+    assert_int_equal(fscanf(pipe, "%d", &count), 1);
+    pclose(pipe);
+    return count;
+}
+
+static void serve_with_audit_log(struct stage *stage, const char *faults)
+{
+    CLEANUP_FREE char *path = xasprintf("%s/audit.log", stage->folder);
+    stage_serve(stage, (const char *const[]){"--audit-log", path, faults ? "--faults" : NULL, faults, NULL});
+}
+
+/* Many are tried at a time, and what is there of them is read in one list. */
+static void many_are_looked_at_in_one_list(void **state)
+{
+    struct stage *stage = *state;
+    CLEANUP_FREE char *text = maps_text("m", 300);
+    serve_with_audit_log(stage, NULL);
+    expect_apply(stage, text, "-o csv", 0, "configmap/m299", NULL);
+    expect_apply(stage, text, "-o csv", 0, "configmap/m299", NULL);
     assert_null(strstr(stage->run.output, "created"));
     assert_null(strstr(stage->run.output, "configured"));
-    buf_done(&text);
+    assert_int_equal(count_reads(stage), 0);
+    stage_write(stage, "PATCH", MAPS "/m7", "{'data':{'key':'y'}}");
+    stage_write(stage, "DELETE", MAPS "/m8", "{}");
+    expect_apply(stage, text, "--force-conflicts -o csv", 0, "\"configmap/m7\",\"default\",\"configured\"",
+                 NULL);
+    assert_non_null(strstr(stage->run.output, "\"configmap/m8\",\"default\",\"created\""));
+    assert_non_null(strstr(stage->run.output, "\"configmap/m9\",\"default\",\"unchanged\""));
+}
+
+/* Their own are not looked for among all of the others. */
+static void among_many_others_they_are_asked_for_one_by_one(void **state)
+{
+    struct stage *stage = *state;
+    CLEANUP_FREE char *others = maps_text("a", 600);
+    CLEANUP_FREE char *own = maps_text("z", 10);
+    serve_with_audit_log(stage, NULL);
+    expect_apply(stage, others, "-o csv", 0, "configmap/a599", NULL);
+    int before = count_reads(stage);
+    expect_apply(stage, own, "-o csv", 0, "\"configmap/z9\",\"default\",\"created\"", NULL);
+    expect_apply(stage, own, "-o csv", 0, "\"configmap/z9\",\"default\",\"unchanged\"", NULL);
+    assert_null(strstr(stage->run.output, "created"));
+    assert_int_equal(count_reads(stage) - before, 20);
+}
+
+static void who_may_not_list_asks_one_by_one(void **state)
+{
+    struct stage *stage = *state;
+    CLEANUP_FREE char *text = maps_text("m", 10);
+    serve_with_audit_log(stage, "403,verb=list,resource=configmaps,times=0");
+    expect_apply(stage, text, "-o csv", 0, "\"configmap/m9\",\"default\",\"created\"", NULL);
+    expect_apply(stage, text, "-o csv", 0, "\"configmap/m9\",\"default\",\"unchanged\"", NULL);
+    assert_int_equal(count_reads(stage), 20);
+}
+
+/* What the list showed was older than what the dry run was about: that is no difference of ours. */
+static void what_moves_meanwhile_is_looked_at_again(void **state)
+{
+    struct stage *stage = *state;
+    CLEANUP_FREE char *text = maps_text("m", 10);
+    CLEANUP_FREE char *changed = xasprintf("%s" MAP("m10", "x"), text);
+    *(strstr(changed, "key: x") + strlen("key: ")) = 'z';
+    serve_with_audit_log(stage, "stale=2,verb=list,resource=configmaps,nth=3");
+    expect_apply(stage, text, "", 0, "configmap/m9  default    created", NULL);
+    expect_apply(stage, changed, "", 0, "configmap/m0   default    configured", NULL);
+    int before = count_reads(stage);
+    expect_apply(stage, changed, "", 0, "configmap/m0   default    unchanged", NULL);
+    assert_non_null(strstr(stage->run.output, "configmap/m10  default    unchanged"));
+    assert_int_equal(count_reads(stage) - before, 2);
+}
+
+static void what_is_being_deleted_is_refused_in_a_list_too(void **state)
+{
+    struct stage *stage = *state;
+    CLEANUP_FREE char *text = maps_text("m", 10);
+    serve_with_audit_log(stage, NULL);
+    expect_apply(stage, text, "-o csv", 0, "\"configmap/m9\",\"default\",\"created\"", NULL);
+    stage_write(stage, "PATCH", MAPS "/m3", "{'metadata':{'finalizers':['example.com/hold']}}");
+    stage_write(stage, "DELETE", MAPS "/m3", "{}");
+    expect_apply(stage, text, "-o csv", 2, "", "ConfigMap m3 in namespace default");
+    assert_non_null(strstr(stage->run.errors, "it is being deleted: wait until it is gone"));
 }
 
 int main(void)
@@ -306,7 +393,11 @@ int main(void)
         stage_test(no_permission_is_told_with_the_command_that_tells),
         stage_test(nothing_of_a_secret_is_in_the_journal),
         stage_test(killed_at_any_edge_it_is_gone_on_with),
-        stage_test(many_are_tried_at_a_time),
+        stage_test(many_are_looked_at_in_one_list),
+        stage_test(among_many_others_they_are_asked_for_one_by_one),
+        stage_test(who_may_not_list_asks_one_by_one),
+        stage_test(what_moves_meanwhile_is_looked_at_again),
+        stage_test(what_is_being_deleted_is_refused_in_a_list_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
