@@ -183,13 +183,15 @@ demo: ## (start) the main job on the embedded API server, the controller killed 
 	$(call with_deps,build,all crash-build)
 	@tools/demo $(if $(filter real,$(CLUSTER)),--real)
 
+KUBERNETES ?= $(or $(NEOSET_E2E_KUBERNETES),1.36.3)
 .PHONY: e2e e2e-node
-e2e: ## (real) rollouts and stories on a real kube-apiserver, controller-manager and etcd (built once, several minutes)
+e2e: ## (real) rollouts and stories on a real kube-apiserver, controller-manager and etcd (built once, several minutes; KUBERNETES="1.36.3 1.37.2": on both)
 	$(call with_deps,build,all crash-build)
-	@tests/e2e/run
-	@tests/e2e/adopt
-	@tests/e2e/resize
-	@NEOSET_BUILD='$(abspath $(BUILD))' tests/stories/run --server real $(STORY)
+	@for version in $(KUBERNETES); do \
+	    export NEOSET_E2E_KUBERNETES=$$version; \
+	    for part in run adopt resize resize-killed; do tests/e2e/$$part; done; \
+	    NEOSET_BUILD='$(abspath $(BUILD))' tests/stories/run --server real $(STORY); \
+	done
 e2e-node: ## (real) and on a real kubelet and containerd (root; says so and skips where it may not run)
 	$(call with_deps,build,all)
 	@tests/e2e/run-node

@@ -91,8 +91,9 @@ make_credentials() {
     openssl pkey -in "$pki/accounts.key" -pubout -out "$pki/accounts.pub"
     make_certificate server kube-apiserver '' \
         "IP:127.0.0.1, DNS:localhost, DNS:kubernetes.default.svc, IP:$E2E_SERVICE_IP"
-    # Users of the cluster. Only the controller's writes are audited; it has no right until bind_controller.
-    for user in "admin admin system:masters" "kubesim kubesim system:masters" \
+    # Users of the cluster. Only the controller's and the person's writes are audited; the controller has no right until
+    # bind_controller.
+    for user in "admin admin system:masters" "person person system:masters" "kubesim kubesim system:masters" \
         "controller neoset-controller" "kubelet system:node:node-1 system:nodes" \
         "controller-manager system:kube-controller-manager system:masters" \
         "scheduler system:kube-scheduler"; do
