@@ -72,6 +72,14 @@ static char *infeasible_text(const struct converge *converge, const cJSON *claim
         capacity ? capacity : "what it has", converge->namespace);
 }
 
+static char *growing_text(const cJSON *claim, int count, enum growth growth)
+{
+    const char *name = kube_object_name(claim), *state = growth_text(growth);
+    if (count == 1)
+        return xasprintf("claim %s does not have its size yet: %s", name, state);
+    return xasprintf("%d claims do not have their size yet; %s: %s", count, name, state);
+}
+
 void choose_done(struct converge *converge)
 {
     int count = 0;
@@ -87,9 +95,7 @@ void choose_done(struct converge *converge)
     else if (growth == GROWTH_INFEASIBLE)
         converge_end(converge, ERROR_FAILED, infeasible_text(converge, claim));
     else
-        converge_wait(converge, POLL_US,
-                      xasprintf("%d claims do not have their size yet; %s: %s", count,
-                                kube_object_name(claim), growth_text(growth)));
+        converge_wait(converge, POLL_US, growing_text(claim, count, growth));
 }
 
 /* --- which is next -------------------------------------------------------------------------------------- */

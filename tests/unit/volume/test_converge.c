@@ -1170,6 +1170,9 @@ static void the_file_systems_are_waited_for_when_that_is_wanted(void **state)
     scene->boot_us += 31 * US_PER_S;
     look(scene);
     expect_phrase(scene, "is the external-resizer of its driver running?");
+    change(scene->claims->child, "{'status':{'capacity':{'storage':'2Gi'}}}");
+    look(scene);
+    expect_phrase(scene, "claim data-db-1 does not have its size yet: nobody takes it up");
     for (cJSON *claim = scene->claims->child; claim; claim = claim->next)
         change(claim, "{'status':{'capacity':{'storage':'2Gi'}}}");
     look(scene);
