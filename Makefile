@@ -192,10 +192,11 @@ e2e: ## (real) rollouts and stories on a real kube-apiserver, controller-manager
 	    for part in run adopt resize resize-killed; do tests/e2e/$$part; done; \
 	    NEOSET_BUILD='$(abspath $(BUILD))' tests/stories/run --server real $(STORY); \
 	done
-e2e-node: ## (real) and on a real kubelet and containerd (root; says so and skips where it may not run)
+e2e-node: ## (real) and on a real kubelet and containerd (root; says so and skips where it may not run; STORAGE=none|part of a story's name)
 	$(call with_deps,build,all)
 	@tests/e2e/run-node
 	@tests/e2e/resize-node
+	$(if $(filter none,$(STORAGE)),,@tests/e2e/storage-node $(STORAGE) || [ $$? = 77 ])
 	@NEOSET_BUILD='$(abspath $(BUILD))' tests/stories/run --server node $(STORY)
 
 .PHONY: stories
