@@ -2,6 +2,9 @@
 #include "base/alloc.h"
 
 #include <errno.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdio.h>
 #include <unistd.h>
 
@@ -79,6 +82,13 @@ char *xasprintf(const char *format, ...)
     char *text = xvasprintf(format, args);
     va_end(args);
     return text;
+}
+
+void memory_give_back(void)
+{
+#ifdef __GLIBC__
+    (void)malloc_trim(0);
+#endif
 }
 
 void str_replace(char **slot, const char *text)

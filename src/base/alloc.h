@@ -24,6 +24,9 @@ char *xmemdup0(const void *bytes, size_t length);
 char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 char *xvasprintf(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 
+/* What was freed goes back to the system, as far as the C library can: after a burst. Takes milliseconds. */
+void memory_give_back(void);
+
 /* Replaces *slot by a copy of text (or NULL), frees what was there. */
 void str_replace(char **slot, const char *text);
 /* NULL equals NULL only. */

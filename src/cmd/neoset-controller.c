@@ -15,6 +15,8 @@
 enum { EXIT_USAGE = 64, IDENTITY_MAX = 256 };
 
 #define SLOW_OPEN_US (2 * US_PER_S)
+/* How often what a burst needed (a relist, a thousand rollouts at once) goes back to the system. */
+#define GIVE_BACK_US (10 * US_PER_S)
 
 struct program {
     struct controller_settings settings;
@@ -22,6 +24,7 @@ struct program {
     struct kube_client *client;
     struct journal *journal;
     struct controller *controller;
+    struct env_timer *give_back;
     char *identity;
     char *lease_namespace;
     int exit_code;
@@ -228,6 +231,13 @@ static void start_controller(struct program *program)
     });
 }
 
+static void give_back(void *context)
+{
+    struct program *program = context;
+    memory_give_back();
+    program->give_back = env_timer_start(program->env, GIVE_BACK_US, give_back, program);
+}
+
 static int run(struct program *program, struct error **err)
 {
     program->identity = own_identity(program->env);
@@ -243,12 +253,14 @@ static int run(struct program *program, struct error **err)
                                             program->settings.journal_path, journal_nonce(program->journal));
     say(program, LOG_INFO, sentence);
     env_on_stop_signal(program->env, on_signal, program);
+    give_back(program);
     env_run(program->env);
     return 0;
 }
 
 static void close_all(struct program *program)
 {
+    env_timer_cancel(program->env, &program->give_back);
     controller_free(program->controller);
     if (program->journal)
         journal_close(program->journal, program->stop_reason);

@@ -305,5 +305,6 @@ void real_http_free(struct real_http *http)
         ENSURE(http->sets == next);
     }
     curl_global_cleanup();
+    http_address_done(&http->address);
     free(http);
 }

@@ -38,8 +38,21 @@ struct http_set {
     struct http_set *next;
 };
 
+/* A server's address, read. */
+struct http_address {
+    char *base_url; /* as it was given; may be NULL */
+    char *server_name;
+    char *host;   /* "10.0.0.1:6443", for sentences; NULL: nothing was read yet */
+    char *prefix; /* of the URL: a path comes behind it */
+    bool tls;
+    char *host_header; /* with route: where another name is verified than that of the host */
+    char *route;
+    char *problem; /* a sentence: it cannot be used */
+};
+
 struct real_http {
     struct real *real;
+    struct http_address address; /* the last one that was used */
     struct http_set *current[HTTP_POOL_COUNT];
     struct http_set *sets;   /* all, the retired ones included */
     struct env_http *failed; /* could not be set up; the next turn of the loop says so */
@@ -98,6 +111,8 @@ void http_request_free(struct env_http *http);
 void http_request_arm(struct env_http *http);
 /* Tells the owner how it ended (unless cancelled) and frees it. It must not be in a multi handle any more. */
 void http_request_end(struct env_http *http, CURLcode code);
+
+void http_address_done(struct http_address *address);
 
 /* real_http.c: ends a request whose time is over. */
 void http_request_expire(struct env_http *http);

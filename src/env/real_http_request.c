@@ -251,23 +251,21 @@ static void set_tls(struct env_http *http, const struct http_server *server)
     }
 }
 
+/* --- the address ---------------------------------------------------------------------------------------- */
+
 /* The name to verify takes the host's place in the URL, the connection still goes to the host, and the Host
  * header still names it. */
-static void set_server_name(struct env_http *http, CURLU *url, const char *name)
+static void verify_as(struct http_address *address, CURLU *url, const char *name)
 {
     char *host = NULL;
     char *port = NULL;
     ENSURE(curl_url_get(url, CURLUPART_HOST, &host, 0) == CURLUE_OK);
     ENSURE(curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK);
-    CLEANUP_FREE char *header = xasprintf("Host: %s", http->host);
-    CLEANUP_FREE char *route = xasprintf("%s:%s:%s:%s", name, port, host, port);
     if (curl_url_set(url, CURLUPART_HOST, name, 0) == CURLUE_OK) {
-        add_header(http, header);
-        http->connect_to = curl_slist_append(NULL, route);
-        ENSURE(http->connect_to);
-        SET(CURLOPT_CONNECT_TO, http->connect_to);
+        address->host_header = xasprintf("Host: %s", address->host);
+        address->route = xasprintf("%s:%s:%s:%s", name, port, host, port);
     } else {
-        http->setup_problem = xasprintf("'%.100s' is not a host name (tls-server-name)", name);
+        address->problem = xasprintf("'%.100s' is not a host name (tls-server-name)", name);
     }
     curl_free(host);
     curl_free(port);
@@ -286,38 +284,87 @@ static char *host_of(CURLU *url)
     return text;
 }
 
-static void set_url(struct env_http *http, const struct http_request *request)
+/* What a request's path is put behind: without the slash that libcurl ends a URL of a host alone with. */
+static char *prefix_of(CURLU *url, const char *base_url)
 {
-    const struct http_server *server = request->server;
-    CLEANUP_FREE char *text = xasprintf("%s%s", server->base_url ? server->base_url : "", request->path);
+    char *whole = NULL;
+    ENSURE(curl_url_get(url, CURLUPART_URL, &whole, 0) == CURLUE_OK);
+    char *prefix = xstrdup(whole);
+    curl_free(whole);
+    size_t length = strlen(prefix);
+    if (length > 0 && prefix[length - 1] == '/' && !str_ends_with(base_url, "/"))
+        prefix[length - 1] = '\0';
+    return prefix;
+}
+
+static void read_address(struct http_address *address)
+{
+    const char *base_url = address->base_url ? address->base_url : "";
     CURLU *url = curl_url();
     ENSURE(url);
-    CURLUcode code = curl_url_set(url, CURLUPART_URL, text, CURLU_PATH_AS_IS);
-    http->host = host_of(url);
+    CURLUcode code = curl_url_set(url, CURLUPART_URL, base_url, CURLU_PATH_AS_IS);
+    address->host = host_of(url);
     char *scheme = NULL;
     if (code == CURLUE_OK)
         curl_url_get(url, CURLUPART_SCHEME, &scheme, 0);
-    bool tls = scheme && strcmp(scheme, "https") == 0;
-    if (!tls && !(scheme && strcmp(scheme, "http") == 0)) {
-        http->setup_problem = xasprintf(
-            "the server's address '%.200s' is not a URL like https://host:6443%s%s",
-            server->base_url ? server->base_url : "", code ? ": " : "", code ? curl_url_strerror(code) : "");
+    address->tls = scheme && strcmp(scheme, "https") == 0;
+    if (!address->tls && !(scheme && strcmp(scheme, "http") == 0)) {
+        address->problem = xasprintf("the server's address '%.200s' is not a URL like https://host:6443%s%s",
+                                     base_url, code ? ": " : "", code ? curl_url_strerror(code) : "");
     } else {
-        if (server->server_name && tls)
-            set_server_name(http, url, server->server_name);
-        /* libcurl learns only from the first answer that a plain server does not multiplex: do not wait for
-         * it. */
-        SET(CURLOPT_HTTP_VERSION, (long)(tls ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
-        SET(CURLOPT_PIPEWAIT, tls ? 1L : 0L);
-        http->multiplexes = tls;
-        char *final = NULL;
-        ENSURE(curl_url_get(url, CURLUPART_URL, &final, 0) == CURLUE_OK);
-        SET(CURLOPT_URL, final);
-        curl_free(final);
+        if (address->server_name && address->tls)
+            verify_as(address, url, address->server_name);
+        address->prefix = prefix_of(url, base_url);
     }
     curl_free(scheme);
     curl_url_cleanup(url);
 }
+
+void http_address_done(struct http_address *address)
+{
+    char *const texts[] = {address->base_url,    address->server_name, address->host,   address->prefix,
+                           address->host_header, address->route,       address->problem};
+    for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+        free(texts[i]);
+    *address = (struct http_address){0};
+}
+
+/* The same server again and again: its address is read once. */
+static const struct http_address *address_of(struct http_address *known, const struct http_server *server)
+{
+    if (known->host && str_equal(known->base_url, server->base_url) &&
+        str_equal(known->server_name, server->server_name))
+        return known;
+    http_address_done(known);
+    known->base_url = xstrdup_or_null(server->base_url);
+    known->server_name = xstrdup_or_null(server->server_name);
+    read_address(known);
+    return known;
+}
+
+static void set_url(struct env_http *http, const struct http_request *request)
+{
+    const struct http_address *address = address_of(&http->real->http->address, request->server);
+    str_replace(&http->host, address->host);
+    str_replace(&http->setup_problem, address->problem);
+    if (address->problem)
+        return;
+    if (address->route) {
+        add_header(http, address->host_header);
+        http->connect_to = curl_slist_append(NULL, address->route);
+        ENSURE(http->connect_to);
+        SET(CURLOPT_CONNECT_TO, http->connect_to);
+    }
+    /* libcurl learns only from the first answer that a plain server does not multiplex: do not wait for it.
+     */
+    SET(CURLOPT_HTTP_VERSION, (long)(address->tls ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
+    SET(CURLOPT_PIPEWAIT, address->tls ? 1L : 0L);
+    http->multiplexes = address->tls;
+    CLEANUP_FREE char *url = xasprintf("%s%s", address->prefix, request->path);
+    SET(CURLOPT_URL, url);
+}
+
+/* --- the request ---------------------------------------------------------------------------------------- */
 
 static void set_callbacks(struct env_http *http)
 {

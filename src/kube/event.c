@@ -25,6 +25,21 @@ cJSON *kube_event_peek(const char *line, size_t length)
     return json_parse_part(line, length, path, &managed, &object, NULL) < 0 ? NULL : object;
 }
 
+bool kube_event_guess_version(const char *line, size_t length, char *version, size_t room)
+{
+    static const char key[] = "\"resourceVersion\":\"";
+    const char *found = memmem(line, length, key, strlen(key));
+    if (!found)
+        return false;
+    const char *begin = found + strlen(key);
+    const char *end = memchr(begin, '"', (size_t)(line + length - begin));
+    if (!end || (size_t)(end - begin) >= room)
+        return false;
+    memcpy(version, begin, (size_t)(end - begin));
+    version[end - begin] = '\0';
+    return true;
+}
+
 int kube_event_parse(const char *line, size_t length, struct kube_event *ret, struct error **err)
 {
     CLEANUP_JSON cJSON *tree = NULL;

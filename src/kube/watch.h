@@ -45,7 +45,10 @@ struct kube_watch_callbacks {
      * known. */
     void (*object)(void *context, const cJSON *object);
     /* Whether this state is known already: then the rest of the line is not even read. object has nothing but
-     * its metadata, without managedFields; borrowed for the call. Must not stop the watch. Optional. */
+     * its metadata, without managedFields; borrowed for the call. It is asked only where may_know, which a
+     * guess of the resourceVersion is shown to, says yes. Neither may stop the watch. Optional, both or none.
+     */
+    bool (*may_know)(void *context, const char *version);
     bool (*knows)(void *context, const cJSON *object);
     void (*deleted)(void *context, const cJSON *last_state);
     /* A list ended that is older than what was seen before: the server's storage was restored from a backup,

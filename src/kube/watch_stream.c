@@ -19,7 +19,7 @@
  */
 #define IDLE_US (90 * US_PER_S)
 
-enum { LINE_ROOM_KEPT = 64 * 1024 };
+enum { LINE_ROOM_KEPT = 64 * 1024, VERSION_ROOM = 32 };
 
 static char *stream_path(const struct kube_watch *watch, unsigned seconds)
 {
@@ -38,9 +38,14 @@ static char *stream_path(const struct kube_watch *watch, unsigned seconds)
  */
 static bool is_repeated(struct kube_watch *watch, const char *line, size_t length)
 {
-    CLEANUP_JSON cJSON *object = watch->callbacks.knows ? kube_event_peek(line, length) : NULL;
+    char guess[VERSION_ROOM];
+    const struct kube_watch_callbacks *callbacks = &watch->callbacks;
+    if (!callbacks->may_know || !kube_event_guess_version(line, length, guess, sizeof(guess)) ||
+        !callbacks->may_know(watch->context, guess))
+        return false;
+    CLEANUP_JSON cJSON *object = kube_event_peek(line, length);
     const char *version = object ? kube_object_version(object) : NULL;
-    if (!version || !watch->callbacks.knows(watch->context, object))
+    if (!version || !callbacks->knows(watch->context, object))
         return false;
     watch->line_seen = true;
     str_replace(&watch->version, version);

@@ -165,6 +165,12 @@ static void observe_key(const struct watched *watched, const cJSON *object)
         gateway_observe_key(watched->controller->gateway, key);
 }
 
+static bool watch_may_know(void *context, const char *version)
+{
+    const struct watched *watched = context;
+    return fact_store_may_know(watched->controller->store, version);
+}
+
 static bool watch_knows(void *context, const cJSON *object)
 {
     struct watched *watched = context;
@@ -215,6 +221,7 @@ static void start_watches(struct controller *controller)
         .list_begin = list_begin,
         .list_end = list_end,
         .object = watch_object,
+        .may_know = watch_may_know,
         .knows = watch_knows,
         .deleted = watch_deleted,
         .went_back = watch_went_back,

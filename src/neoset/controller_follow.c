@@ -12,7 +12,7 @@
 #define SAME_STATUS_US (30 * US_PER_S)
 /* Between writes that only bring counts and words up to date. A new phase, or a new generation seen, does not
  * wait. */
-#define STATUS_EVERY_US (1 * US_PER_S)
+#define STATUS_EVERY_US (2 * US_PER_S)
 /* After a conflict: until the watch has told of the newer version. */
 #define STATUS_CONFLICT_US (100 * US_PER_MS)
 enum { CONFLICTS_IN_SILENCE = 5 };

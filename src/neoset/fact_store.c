@@ -209,6 +209,18 @@ static void remove_set(struct fact_store *store, struct set_group *group)
 
 /* --- all kinds ------------------------------------------------------------------------------------------ */
 
+bool fact_store_may_know(const struct fact_store *store, const char *version)
+{
+    uint64_t hash = text_hash64(version);
+    return store->answered[hash % ANSWERED_PLACES] == hash;
+}
+
+static void remember_answer(struct fact_store *store, const char *version)
+{
+    uint64_t hash = text_hash64(version);
+    store->answered[hash % ANSWERED_PLACES] = hash;
+}
+
 bool fact_store_knows(const struct fact_store *store, enum kube_resource resource, const cJSON *object)
 {
     if (resource == KUBE_POD)
@@ -261,6 +273,8 @@ void fact_store_take_answer(struct fact_store *store, enum kube_resource resourc
                      (str_equal(version, watch_version) || fact_store_is_older(version, watch_version));
     if (is_passed && !is_known(store, resource, object))
         return;
+    if (version)
+        remember_answer(store, version);
     fact_store_take(store, resource, object, 0, wall_us, boot_us);
 }
 

@@ -81,8 +81,12 @@ struct selector_slot {
     size_t room;
 };
 
+/* A power of two: versions that are remembered of answers, round about. */
+enum { ANSWERED_PLACES = 512 };
+
 struct fact_store {
     struct intern *pool;
+    uint64_t answered[ANSWERED_PLACES]; /* hashes of resourceVersions that answers brought */
     struct selector_slot *selectors;
     struct set_group *groups;
     struct claim_slot *claims;
@@ -123,6 +127,8 @@ const struct owner_slot *fact_store_find_orphans(const struct fact_store *store,
 /* Another set with this set's selector; NULL: none. Its name is valid until the store changes. */
 const char *fact_store_find_same_selector(const struct fact_store *store, const struct set_group *group);
 
+/* An answer brought an object of this version lately; false may be a lapse of memory. */
+bool fact_store_may_know(const struct fact_store *store, const char *version);
 /* This state of the NeoSet or pod, or one after it, was taken: taking object would change nothing. It needs
  * no more than its metadata. False is always right. */
 bool fact_store_knows(const struct fact_store *store, enum kube_resource resource, const cJSON *object);

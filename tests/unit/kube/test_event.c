@@ -32,6 +32,28 @@ static void a_line_has_type_object_and_version(void **state)
     }
 }
 
+static void a_version_is_guessed_without_reading(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        const char *version; /* NULL: none */
+    } cases[] = {
+        {"{\"object\":{\"metadata\":{\"resourceVersion\":\"7\"}}}", "7"},
+        {"{\"note\":\"{\\\"resourceVersion\\\":\\\"6\\\"}\",\"metadata\":{\"resourceVersion\":\"7\"}}", "7"},
+        {"{\"metadata\":{\"resourceVersion\":7}}", NULL},
+        {"{\"metadata\":{\"resourceVersion\":\"12345678\"}}", NULL},
+        {"{\"metadata\":{\"resourceVersion\":\"1", NULL},
+        {"", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        char version[8];
+        bool found = kube_event_guess_version(cases[i].line, strlen(cases[i].line), version, sizeof(version));
+        if (!str_equal(found ? version : NULL, cases[i].version))
+            fail_msg("%s", cases[i].line);
+    }
+}
+
 static void a_malformed_line_is_refused_and_not_repeated(void **state)
 {
     (void)state;
@@ -60,6 +82,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_has_type_object_and_version),
+        cmocka_unit_test(a_version_is_guessed_without_reading),
         cmocka_unit_test(a_malformed_line_is_refused_and_not_repeated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,6 +36,11 @@ static void what_is_known_is_not_read(void **state)
     model_data(owner->model, call, LINE("MODIFIED", "c", "12"));
     env_sim_http_end(call);
     expect(owner, "=c");
+    call = resumed(owner, "12");
+    /* The guess was right, the object is another one. */
+    model_data(owner->model, call, LINE("MODIFIED", "d", "12"));
+    expect(owner, "=d +d");
+    env_sim_http_end(call);
     env_sim_http_end(resumed(owner, "12"));
     assert_true(kube_watch_is_fresh(owner->watch));
 }

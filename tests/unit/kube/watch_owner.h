@@ -52,13 +52,16 @@ static inline void on_object(void *context, const cJSON *object)
     note(context, "+", name_of(object));
 }
 
+static inline bool on_may_know(void *context, const char *version)
+{
+    const struct owner *owner = context;
+    return owner->known_version && str_equal(version, owner->known_version);
+}
+
 static inline bool on_knows(void *context, const cJSON *object)
 {
-    struct owner *owner = context;
-    bool knows = str_equal(json_path_str(object, "metadata", "resourceVersion", NULL), owner->known_version);
-    if (owner->known_version && knows)
-        note(owner, "=", name_of(object));
-    return owner->known_version && knows;
+    note(context, "=", name_of(object));
+    return !str_equal(name_of(object), "d");
 }
 
 static inline void on_deleted(void *context, const cJSON *object)
@@ -84,6 +87,7 @@ static const struct kube_watch_callbacks owner_callbacks = {.went_back = on_went
                                                             .list_begin = on_list_begin,
                                                             .list_end = on_list_end,
                                                             .object = on_object,
+                                                            .may_know = on_may_know,
                                                             .knows = on_knows,
                                                             .deleted = on_deleted,
                                                             .state = on_state};

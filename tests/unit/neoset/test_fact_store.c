@@ -149,6 +149,37 @@ static void what_an_answer_says_is_gone_does_not_come_back_by_a_late_line(void *
     assert_non_null(pod(scene, 4));
 }
 
+static bool knows(const struct scene *scene, enum kube_resource resource, const char *text)
+{
+    CLEANUP_JSON cJSON *object = parse(text);
+    bool knows = fact_store_knows(scene->store, resource, object);
+    /* The guess never says no to what is known from an answer. */
+    assert_true(!knows || fact_store_may_know(scene->store,
+                                              json_path_str(object, "metadata", "resourceVersion", NULL)));
+    return knows;
+}
+
+static void what_an_answer_brought_is_known_by_its_metadata(void **state)
+{
+    struct scene *scene = *state;
+    assert_false(fact_store_may_know(scene->store, "11"));
+    answer(scene, KUBE_POD, POD("mysql-4", "u1", "11"), "10");
+    answer(scene, KUBE_NEOSET, SET("s", "12"), "10");
+    assert_true(knows(scene, KUBE_POD, POD("mysql-4", "u1", "11")));
+    assert_true(knows(scene, KUBE_NEOSET, META("mysql", "s", "12", "") "}"));
+    static const struct {
+        enum kube_resource resource;
+        const char *text;
+    } news[] = {
+        {KUBE_POD, POD("mysql-4", "u1", "13")},          {KUBE_POD, POD("mysql-4", "u2", "11")},
+        {KUBE_POD, POD("mysql-5", "u1", "11")},          {KUBE_POD, POD("mysql", "u1", "11")},
+        {KUBE_NEOSET, META("mysql", "t", "12", "") "}"}, {KUBE_NEOSET, META("other", "s", "12", "") "}"},
+        {KUBE_CLAIM, META("mysql", "s", "12", "") "}"},  {KUBE_NEOSET, "{}"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(news); i++)
+        assert_false(knows(scene, news[i].resource, news[i].text));
+}
+
 /* The stream has told of the end of the object before the answer to a write came. */
 static void an_answer_that_the_watch_has_passed_brings_nothing_back(void **state)
 {
@@ -454,6 +485,7 @@ int main(void)
         scene_test(who_is_concerned_is_told),
         scene_test(claims_are_found_by_each_set_that_may_have_named_them),
         scene_test(a_state_that_is_known_is_no_news),
+        scene_test(what_an_answer_brought_is_known_by_its_metadata),
         scene_test(only_a_new_generation_brings_another_spec),
         scene_test(what_is_forgotten_may_come_back_older),
         scene_test(objects_without_a_name_are_left_out),
