@@ -70,9 +70,8 @@ static void write_string(struct buf *out, const char *text)
     }
     char *place = buf_extend(out, length + 2);
     ENSURE(place);
-    place[0] = '"';
-    memcpy(place + 1, text, length);
-    place[length + 1] = '"';
+    *place = '"';
+    *(char *)mempcpy(place + 1, text, length) = '"';
 }
 
 static void write_whole(struct buf *out, int64_t number)
