@@ -266,7 +266,8 @@ static void check_failed(struct judge *judge, const struct seen_set *set)
             set_name(set->index), (long long)(longest_us / US_PER_S), timeout_s);
 }
 
-static void take_phase(struct judge *judge, struct seen_set *set, const cJSON *object)
+/* A phase that a restored storage shows again was judged in its own time. */
+static void take_phase(struct judge *judge, struct seen_set *set, const cJSON *object, bool by_us)
 {
     const char *phase = json_path_str(object, "status", "phase", NULL);
     if (!phase || strcmp(set->phase_text, phase) == 0)
@@ -275,7 +276,8 @@ static void take_phase(struct judge *judge, struct seen_set *set, const cJSON *o
                 json_path_str(object, "status", "message", NULL));
     copy_text(set->phase_text, sizeof(set->phase_text), phase);
     if (strcmp(phase, "Failed") == 0 && set->failed_epoch != set->epoch) {
-        check_failed(judge, set);
+        if (by_us)
+            check_failed(judge, set);
         set->failed_epoch = set->epoch; /* a retry keeps it Failed, and a pause in between hides that */
     }
     set->failed_since_us = strcmp(phase, "Failed") == 0 ? judge_now_us(judge) : NEVER_US;
@@ -335,7 +337,7 @@ void judge_take_set(struct judge *judge, const struct kubesim_change *change)
                 change->audit_id);
     if (by_us)
         check_numbers(judge, set, change);
-    take_phase(judge, set, change->after);
+    take_phase(judge, set, change->after, by_us);
 }
 
 /* --- revisions ------------------------------------------------------------------------------------------ */
