@@ -117,3 +117,5 @@ cJSON *volume_decision_json(const struct volume_decision *decision);
 /* Adds an item with a name and nothing else, valid until the next is added. For those who add a reason of
  * their own to `refused`. */
 struct volume_item *volume_items_add(struct volume_items *items, const char *name);
+/* By name. */
+void volume_items_sort(struct volume_items *items);

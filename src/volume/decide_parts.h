@@ -66,5 +66,3 @@ bool volume_claims_are_all_below(const struct volume_input *input, const char *t
 
 void volume_items_done(struct volume_items *items);
 #define CLEANUP_VOLUME_ITEMS __attribute__((cleanup(volume_items_done)))
-/* By name. */
-void volume_items_sort(struct volume_items *items);

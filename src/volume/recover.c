@@ -87,6 +87,7 @@ void recover_decide(const cJSON *set, const cJSON *desired, const cJSON *claims,
             add_claim(&candidate, &decision->claims);
         candidate_done(&candidate);
     }
+    volume_items_sort(&decision->claims);
     if (refusal.length > 0) {
         *ret_refusal = xasprintf("no way back to smaller volumes: %s; declare more than any of them has",
                                  buf_text(&refusal));

@@ -1253,6 +1253,23 @@ static void a_volume_never_shrinks(void **state)
     }
 }
 
+/* Declared is less than what failed and more than there is: the claim that failed is not overtaken by those
+ * that were never asked. */
+static void claims_are_led_back_in_the_order_of_their_names(void **state)
+{
+    struct scene *scene = *state;
+    fail_to_grow(scene);
+    set_size(scene->set, "1Gi");
+    set_size(scene->desired, "3Gi");
+    begin(scene, (struct converge_options){.desired = scene->desired, .recovers = true});
+    look(scene);
+    prove(scene);
+    while (scene->turn.stage == CONVERGE_PROBE)
+        agree(scene);
+    expect(scene, CONVERGE_GROW);
+    assert_string_equal(scene->turn.step->name, "data-db-0");
+}
+
 /* It was stopped before the set was touched: its template never changed. */
 static void where_only_claims_failed_the_set_is_left_alone(void **state)
 {
@@ -1333,6 +1350,7 @@ int main(void)
         RULE(the_file_systems_are_waited_for_when_that_is_wanted),
         RULE(back_from_what_cannot_be_claims_are_lowered_above_what_they_have),
         RULE(a_volume_never_shrinks),
+        RULE(claims_are_led_back_in_the_order_of_their_names),
         RULE(where_only_claims_failed_the_set_is_left_alone),
         RULE(a_plan_ends_before_the_first_write),
     };
