@@ -84,6 +84,8 @@ judge() {
 }
 tab=$(printf '\t')
 plan() { sed -n "s/^$1$tab//p" "$work/plan"; } # the lines of a word
+has() { grep -q "^$1$tab" "$work/plan"; }
+complain_of() { plan "$1" | while read -r line; do complain "$line"; done; }
 
 read_all() {
     read_claims
@@ -213,6 +215,13 @@ wait_gone() { # name uid
     done
 }
 
+# A size that a driver will never reach must not become the set's. Its answer may come a moment after the growth.
+stop_at_infeasible() {
+    has infeasible || return 0
+    complain_of infeasible
+    fail "the StatefulSets are as they were: declare less, \`neosetctl resize recover\` leads back"
+}
+
 # --- the whole --------------------------------------------------------------------------------------------------------
 
 command -v kubectl >/dev/null || fail "kubectl is not there"
@@ -232,8 +241,6 @@ esac
 
 read_all
 # Refusals and what may pass are all told before it ends with either.
-complain_of() { plan "$1" | while read -r line; do complain "$line"; done; }
-has() { grep -q "^$1$tab" "$work/plan"; }
 complain_of refused
 ! has refused || refuse
 plan account
@@ -267,16 +274,14 @@ while [ -s "$work/grow" ]; do
     plan claim >"$work/grow"
     plan set >"$work/sets"
 done
-if has infeasible; then
-    complain_of infeasible
-    fail "the StatefulSets are as they were: declare less, \`neosetctl resize recover\` leads back"
-fi
+stop_at_infeasible
 if [ -s "$work/sets" ]; then
     check_quiet
     sleep "$quiet_seconds"
     check_quiet
     read_all
     ! has claim || fail "claims were created meanwhile: the same again grows them"
+    stop_at_infeasible
 fi
 while IFS=$tab read -r name uid generation; do
     delete_set "$name" "$uid" "$generation"

@@ -47,9 +47,10 @@ static int64_t count_lines(const char *name)
     return count;
 }
 
-/* "no-server-N": request N finds no server. "forbidden": claims may not be written. "quota": 2Gi is too much;
- * "quota-full": every byte is. "lost-NAME": a claim's patch is not done. "born": with the first patch a small
- * claim appears. "flapping": the set's version rises behind every fourth request; "changes": its
+/* "infeasible-late": the third time that claims are listed the driver has said of the first that it cannot
+ * be. "no-server-N": request N finds no server. "forbidden": claims may not be written. "quota": 2Gi is too
+ * much; "quota-full": every byte is. "lost-NAME": a claim's patch is not done. "born": with the first patch a
+ * small claim appears. "flapping": the set's version rises behind every fourth request; "changes": its
  * generation with each look.
  * "collector-off": what is deleted stays for a million looks. "not-orphan": a delete that would kill the
  * pods. */
@@ -178,8 +179,22 @@ static int delete_set(const char *path, const char *file)
 
 /* --- claims --------------------------------------------------------------------------------------------- */
 
+static void answer_late(void)
+{
+    add_line("lists", "");
+    if (!is_faulty("infeasible-late") || count_lines("lists") < 3)
+        return;
+    cJSON *claim = json_get(state, "claims")->child;
+    const char *size = json_path_str(claim, "spec", "resources", "requests", "storage", NULL);
+    cJSON *status = json_ensure_object(claim, "status");
+    json_set_str(json_ensure_object(status, "allocatedResources"), "storage", size);
+    json_set_str(json_ensure_object(status, "allocatedResourceStatuses"), "storage",
+                 "ControllerResizeInfeasible");
+}
+
 static int list_claims(void)
 {
+    answer_late();
     CLEANUP_JSON cJSON *list = json_new_object();
     cJSON *items = json_add_array(list, "items");
     const cJSON *claim;

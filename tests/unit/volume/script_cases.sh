@@ -251,6 +251,8 @@ run_scenes() {
     scene infeasible '.claims[0].spec.resources.requests.storage = "2Gi" | .claims[0].status += {allocatedResources: {storage: "2Gi"},
         allocatedResourceStatuses: {storage: "ControllerResizeInfeasible"}}'; run_script "$shell"
     expect "a size that the driver refuses stops it before the delete" 1 "cannot become 2Gi, its driver says" "grow data-db-1"
+    scene infeasible-late "$all"; FAKE_FAULTS=infeasible-late run_script "$shell"
+    expect "and when the driver says so a moment later" 1 "cannot become 2Gi, its driver says" "$BOTH"
     scene canary '.live += {updateStrategy: {type: "RollingUpdate", rollingUpdate: {partition: 1}}} | .liveStatus.updateRevision = "db-2"'; run_script "$shell"
     expect "a canary that its partition holds" 2 "a canary is held" ""
     scene replicas '.live += {replicas: 3}'; run_script "$shell"
