@@ -150,6 +150,25 @@ void schema_normalize(const struct schema *schema, cJSON *object)
     normalize_at(schema, object);
 }
 
+/* metadata of a custom kind */
+static bool is_foreign(const struct schema *schema, const struct schema *member)
+{
+    return member->reference && !schema->builtin;
+}
+
+/* Null is as good as nothing where the schema does not say otherwise. */
+static void drop_nulls(const struct schema *schema, cJSON *node)
+{
+    cJSON *next = NULL;
+    for (cJSON *child = node->child; child; child = next) {
+        next = child->next;
+        const struct schema *member = cJSON_IsNull(child) ? schema_member_raw(schema, child->string) : NULL;
+        if (member && member != schema->additional && !is_foreign(schema, member) &&
+            !schema_follow(member)->nullable)
+            cJSON_Delete(cJSON_DetachItemViaPointer(node, child));
+    }
+}
+
 static void default_at(const struct schema *schema, cJSON *node)
 {
     schema = schema_follow(schema);
@@ -163,16 +182,13 @@ static void default_at(const struct schema *schema, cJSON *node)
     }
     if (!cJSON_IsObject(node))
         return;
+    drop_nulls(schema, node);
     for (size_t i = 0; i < schema->property_count; i++) {
         const struct schema_property *property = &schema->properties[i];
-        const struct schema *below = schema_follow(property->schema);
-        const cJSON *fallback =
-            property->schema->default_value ? property->schema->default_value : below->default_value;
-        if (property->schema->reference && !schema->builtin)
-            continue; /* metadata of a custom kind */
-        if (cJSON_IsNull(json_get(node, property->name)) && !below->nullable)
-            json_remove(node, property->name);
-        if (fallback && !json_get(node, property->name))
+        const cJSON *fallback = property->schema->default_value
+                                    ? property->schema->default_value
+                                    : schema_follow(property->schema)->default_value;
+        if (fallback && !is_foreign(schema, property->schema) && !json_get(node, property->name))
             json_set_item(node, property->name, json_copy(fallback));
     }
     cJSON_ArrayForEach (child, node)
