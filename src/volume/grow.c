@@ -37,12 +37,13 @@ static bool read_size(const cJSON *node, struct quantity *ret)
 static enum growth answered(const cJSON *claim, int64_t since_us)
 {
     const char *state = json_path_str(claim, "status", "allocatedResourceStatuses", "storage", NULL);
+    bool is_past_controller = state && str_starts_with(state, "NodeResize");
     if (str_equal(state, "ControllerResizeInfeasible") ||
-        kube_object_condition_is_true(claim, "ControllerResizeError"))
+        (!is_past_controller && kube_object_condition_is_true(claim, "ControllerResizeError")))
         return GROWTH_INFEASIBLE;
     if (str_equal(state, "NodeResizeInfeasible") || kube_object_condition_is_true(claim, "NodeResizeError"))
         return GROWTH_NODE_FAILED;
-    if (state && str_starts_with(state, "NodeResize"))
+    if (is_past_controller)
         return GROWTH_NODE;
     if (!state && kube_object_condition_is_true(claim, "FileSystemResizePending"))
         return GROWTH_NODE;

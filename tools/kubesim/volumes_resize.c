@@ -221,8 +221,12 @@ static void grow_storage(struct kubesim *sim, const struct volume_work *work)
                  request_of(work->claim));
     (void)actor_ask(sim, &resizer, "PATCH", MERGE_TYPE, patch, "/api/v1/persistentvolumes/%s",
                     volume_name(work->claim));
+    /* Each try begins without the error of the one before. */
+    CLEANUP_JSON cJSON *claim = json_copy(work->claim);
+    json_set_item(json_get(claim, "status"), "conditions", without_resize(work->claim));
+    json_set_item(json_get(claim, "status"), "conditions", with_condition(sim, claim, "Resizing", ""));
     write_status(sim, &resizer, work, "NodeResizePending",
-                 with_condition(sim, work->claim, "FileSystemResizePending",
+                 with_condition(sim, claim, "FileSystemResizePending",
                                 "Waiting for user to (re-)start a pod to finish file system resize of volume "
                                 "on node."));
     actor_note(sim, &resizer, work->claim, "Normal", "FileSystemResizeRequired",

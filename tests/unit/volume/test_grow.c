@@ -44,6 +44,8 @@ static const struct row {
     {"in use", "2Gi", "1Gi", "2Gi", "ControllerResizeInProgress", CONTROLLER_ERROR, 0, GROWTH_INFEASIBLE},
     {"node infeasible", "3Gi", "2Gi", "3Gi", "NodeResizeInfeasible", NODE_ERROR, 0, GROWTH_NODE_FAILED},
     {"node infeasible", "3Gi", "2Gi", "3Gi", "NodeResizePending", NODE_ERROR, 0, GROWTH_NODE_FAILED},
+    {"an error of an earlier try", "3Gi", "2Gi", "3Gi", "NodeResizePending", CONTROLLER_ERROR, 0,
+     GROWTH_NODE},
     {"node transient", "4Gi", "3Gi", "4Gi", "NodeResizeInProgress", NODE_ERROR, 0, GROWTH_NODE_FAILED},
     {"no resizer", "2Gi", "1Gi", NULL, NULL, NULL, 29, GROWTH_UNANSWERED},
     {"no resizer", "2Gi", "1Gi", NULL, NULL, NULL, 31, GROWTH_NOBODY},
