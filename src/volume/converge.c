@@ -20,11 +20,14 @@ static const struct {
 #undef X
         [CONVERGE_LOOK]
             .successors = TO(PROVE_APPLY) | TO(PROVE_CREATE) | TO(PROBE) | TO(GROW) | TO(NOTE) | TO(RELEASE) |
-                          TO(MAKE) | TO(SECOND) | TO(MANAGERS) | TO(CATCH_UP) | TO(DROP),
+                          TO(MAKE) | TO(SECOND) | TO(MANAGERS) | TO(CATCH_UP) | TO(DROP) | TO(FORESTALL) |
+                          TO(CLEAN),
     [CONVERGE_PROVE_APPLY].successors = TO(PROVE_CREATE),
     [CONVERGE_PROVE_CREATE].successors = TO(PROVE_DELETE),
-    [CONVERGE_PROVE_DELETE].successors = TO(PROBE) | TO(GROW) | TO(PROVE_APPLY) | TO(PROVE_CREATE) | TO(KEEP),
-    [CONVERGE_PROBE].successors = TO(GROW),
+    [CONVERGE_PROVE_DELETE].successors =
+        TO(PROBE) | TO(GROW) | TO(PROVE_APPLY) | TO(PROVE_CREATE) | TO(KEEP) | TO(CLEAN),
+    [CONVERGE_PROBE].successors = TO(GROW) | TO(CLEAN),
+    [CONVERGE_DROP].successors = TO(CLEAN),
     [CONVERGE_KEEP].successors = TO(DELETE),
 };
 
@@ -65,12 +68,12 @@ void converge_free(struct converge *converge)
 {
     if (!converge)
         return;
-    char *const texts[] = {converge->namespace,   converge->name,        converge->field_manager,
-                           converge->proven_uid,  converge->proof_uid,   converge->proof_version,
-                           converge->probe_words, converge->first_claim, converge->first_class,
-                           converge->made_of,     converge->sizes,       converge->account,
-                           converge->why,         converge->phrase,      converge->ask_name,
-                           converge->told,        converge->wanted_sizes};
+    char *const texts[] = {converge->namespace,   converge->name,         converge->field_manager,
+                           converge->proven_uid,  converge->proof_uid,    converge->proof_version,
+                           converge->probe_words, converge->first_claim,  converge->first_class,
+                           converge->made_of,     converge->sizes,        converge->account,
+                           converge->why,         converge->phrase,       converge->ask_name,
+                           converge->told,        converge->wanted_sizes, converge->forestalled};
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
         free(texts[i]);
     cJSON *const trees[] = {converge->desired,       converge->manifest, converge->probed,
@@ -173,19 +176,30 @@ const struct volume_decision *converge_decide(struct converge *converge, const c
     return &converge->decision;
 }
 
+/* The delete was not taken, or not sent: nothing is decided beside what is kept. It may also be under way, by
+ * whoever kept it: then the set would be gone, and nothing left to make it from. Moved from the version that
+ * the delete names, the set cannot be deleted by it any more. */
+static void choose_never_went(struct converge *converge)
+{
+    const char *uid = kube_object_uid(converge->kept);
+    bool is_forestalled = uid && str_equal(converge->forestalled, uid);
+    converge->object = is_forestalled ? converge->kept : converge->look->set;
+    converge_go(converge, is_forestalled ? CONVERGE_DROP : CONVERGE_FORESTALL);
+}
+
 void converge_choose(struct converge *converge)
 {
     const struct converge_look *look = converge->look;
     const cJSON *kept = converge_find_kept(look->revisions, converge->name, look->set);
+    if (kept && keep_is_of(kept, look->set) && converge->options.plans_only)
+        kept = NULL; /* a plan drops nothing */
     converge->kept = kept;
     if (look->set && kube_object_is_deleting(look->set)) {
         choose_leaving(converge);
     } else if (!look->set) {
         choose_gap(converge);
     } else if (kept && keep_is_of(kept, look->set)) {
-        /* It never went: the delete was not taken, or not sent. Nothing is decided beside it. */
-        converge->object = kept;
-        converge_go(converge, CONVERGE_DROP);
+        choose_never_went(converge);
     } else if (converge->why) {
         converge_end(converge, converge->code, STEAL(converge->why));
     } else if (kept) {
@@ -255,6 +269,9 @@ static void take_applied(struct converge *converge)
     case CONVERGE_KEEP:
         converge_go(converge, CONVERGE_DELETE);
         return;
+    case CONVERGE_FORESTALL:
+        str_replace(&converge->forestalled, kube_object_uid(converge->kept));
+        break;
     case CONVERGE_DELETE:
         converge->went = true;
         break;
@@ -278,15 +295,17 @@ static void take_applied(struct converge *converge)
 
 static void take_unclear(struct converge *converge)
 {
-    if (converge->stage == CONVERGE_DELETE && ++converge->conflicts >= CONFLICTS_MAX) {
-        converge_end_after_drop(
-            converge, ERROR_FAILED,
-            xasprintf("StatefulSet %s keeps changing: it was looked at anew %d times; who "
-                      "writes to it?",
-                      converge->name, CONFLICTS_MAX));
+    bool counts = converge->stage == CONVERGE_DELETE || converge->stage == CONVERGE_FORESTALL;
+    if (!counts || ++converge->conflicts < CONFLICTS_MAX) {
+        converge_wait(converge, 0, NULL);
         return;
     }
-    converge_wait(converge, 0, NULL);
+    char *why = xasprintf("StatefulSet %s keeps changing: it was looked at anew %d times; who writes to it?",
+                          converge->name, CONFLICTS_MAX);
+    if (converge->stage == CONVERGE_DELETE)
+        converge_end_after_drop(converge, ERROR_FAILED, why);
+    else
+        converge_end(converge, ERROR_FAILED, why);
 }
 
 static void take_not_sent(struct converge *converge, const struct converge_outcome *outcome)

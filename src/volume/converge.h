@@ -7,7 +7,8 @@
  * driver's business. Everything that must survive a crash is in the cluster: begun anew it goes on from
  * what it is shown.
  *
- *   LOOK ──> nothing of it there: PROVE ─> PROBE ─> GROW ─> LOOK ... quiet ─> PROVE ─> KEEP ─> DELETE ─> LOOK
+ *   LOOK ──> kept, and it never went: FORESTALL ─> LOOK ─> DROP ─> LOOK
+ *        ──> nothing of it there: PROVE ─> PROBE ─> GROW ─> LOOK ... quiet ─> PROVE ─> KEEP ─> DELETE ─> LOOK
  *        ──> on its way out: (NOTE) ─> LOOK
  *        ──> gone: RELEASE, MAKE ─> LOOK
  *        ──> there again: SECOND, MANAGERS, RELEASE, CATCH_UP, DROP ─> LOOK ─> END */
@@ -27,6 +28,7 @@
     X(GROW, "grows claims")                                                                                  \
     X(KEEP, "keeps its manifest")                                                                            \
     X(DELETE, "deletes it, its pods left behind")                                                            \
+    X(FORESTALL, "makes a delete that may still arrive impossible")                                          \
     X(NOTE, "notes what changed on its way out")                                                             \
     X(RELEASE, "lets pods go that name a set that is gone")                                                  \
     X(MAKE, "makes it again")                                                                                \
@@ -34,6 +36,7 @@
     X(MANAGERS, "gives its fields back to whom they belonged")                                               \
     X(CATCH_UP, "grows a claim that was made meanwhile")                                                     \
     X(DROP, "drops the kept manifest")                                                                       \
+    X(CLEAN, "takes its own mark off")                                                                       \
     X(END, "is over")
 
 enum converge_stage {
@@ -56,7 +59,7 @@ struct converge_options {
     const char *name;
     const cJSON *desired;      /* the manifest, with its namespace; NULL: what was begun is finished */
     const char *sizes;         /* without a manifest: what the set is to be brought to, "data=2Gi", or NULL */
-    const char *field_manager; /* of the ordinary apply */
+    const char *field_manager; /* of the ordinary apply; NULL: whoever applied the live claim templates */
     bool is_forced;            /* the ordinary apply takes fields of other managers over */
     bool unready_will_do;      /* pods need not be ready (a full disk may be why) */
     bool waits_for_file_system; /* done only when every claim has its size */

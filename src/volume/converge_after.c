@@ -11,6 +11,17 @@
 #define LEAVING_POLL_US (100 * US_PER_MS)
 #define ADOPTION_POLL_US (250 * US_PER_MS)
 
+/* --- it never went -------------------------------------------------------------------------------------- */
+
+static struct step_request *forestall_step(const struct converge *converge)
+{
+    struct step_request *request = converge_step(
+        converge, STEP_PATCH, KUBE_STATEFULSET, converge->name, converge->object,
+        xasprintf("a delete of StatefulSet %s that may be under way is made impossible", converge->name));
+    request->body = json_new_object();
+    return request;
+}
+
 /* --- on its way out ------------------------------------------------------------------------------------- */
 
 /* Somebody scales the set that is going: the server says 200, and the set that is made again must know. */
@@ -193,6 +204,15 @@ static struct step_request *managers_step(const struct converge *converge)
     return request;
 }
 
+static struct step_request *clean_step(const struct converge *converge)
+{
+    struct step_request *request =
+        converge_step(converge, STEP_RESTORE_MANAGERS, KUBE_STATEFULSET, converge->name, converge->look->set,
+                      xasprintf("StatefulSet %s: the mark of a step is taken off", converge->name));
+    request->body = recreate_clean(converge->look->set);
+    return request;
+}
+
 static bool is_seen(const cJSON *set)
 {
     return json_int64_or(json_get(set, "status"), "observedGeneration", 0) >= kube_object_generation(set) &&
@@ -367,6 +387,10 @@ void choose_after(struct converge *converge)
 struct step_request *step_after(struct converge *converge)
 {
     switch (converge->stage) {
+    case CONVERGE_FORESTALL:
+        return forestall_step(converge);
+    case CONVERGE_CLEAN:
+        return clean_step(converge);
     case CONVERGE_NOTE:
         return note_step(converge);
     case CONVERGE_RELEASE:

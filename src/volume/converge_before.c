@@ -39,6 +39,23 @@ static char *done_text(const struct converge *converge)
                      colon, told);
 }
 
+/* A pod of the set may use the claim now. */
+static bool is_used(const cJSON *set, const cJSON *claim)
+{
+    const cJSON *spec = json_get(set, "spec");
+    int64_t start = json_int64_or(json_get(spec, "ordinals"), "start", 0);
+    int64_t index = strtoll(strrchr(kube_object_name(claim), '-') + 1, NULL, 10) - start;
+    return index >= 0 && index < json_int64_or(spec, "replicas", 1);
+}
+
+/* It has what it asks for, or will have it when a pod uses it: without a volume it gets one of the right
+ * size, and the file system of one that no pod uses grows when one does. */
+static bool is_as_large_as_it_gets(const cJSON *set, const cJSON *claim, enum growth growth)
+{
+    bool is_bound = str_equal(json_path_str(claim, "status", "phase", NULL), "Bound");
+    return !is_bound || growth == GROWTH_DONE || (growth == GROWTH_NODE && !is_used(set, claim));
+}
+
 /* The first of the set's claims that has not what it asks for; NULL: all have. *ret_count: how many. */
 static const cJSON *find_growing(const struct converge *converge, int64_t since_us, int *ret_count,
                                  enum growth *ret)
@@ -50,7 +67,7 @@ static const cJSON *find_growing(const struct converge *converge, int64_t since_
         if (kube_object_is_deleting(claim) || !volume_is_claim_of(claim, converge->look->set))
             continue;
         enum growth growth = growth_of(claim, since_us);
-        if (growth == GROWTH_DONE)
+        if (is_as_large_as_it_gets(converge->look->set, claim, growth))
             continue;
         (*ret_count)++;
         if (!found || growth == GROWTH_INFEASIBLE) {
@@ -80,8 +97,24 @@ static char *growing_text(const cJSON *claim, int count, enum growth growth)
     return xasprintf("%d claims do not have their size yet; %s: %s", count, name, state);
 }
 
+/* Of a step that forestalled a delete. Where a manifest is kept of a set of this name, for whomever, who
+ * keeps it does that. */
+static bool is_marked(const struct converge *converge)
+{
+    const struct converge_look *look = converge->look;
+    const cJSON *revision = NULL;
+    cJSON_ArrayForEach (revision, look->revisions)
+        if (str_equal(kube_object_name(keep_manifest(revision)), converge->name))
+            return false;
+    return look->set && !converge->options.plans_only && kube_object_annotation(look->set, STEP_ANNOTATION);
+}
+
 void choose_done(struct converge *converge)
 {
+    if (is_marked(converge)) {
+        converge_go(converge, CONVERGE_CLEAN);
+        return;
+    }
     int count = 0;
     enum growth growth = GROWTH_DONE;
     int64_t now_us = converge->look->boot_us;
@@ -331,7 +364,8 @@ void ask_proof(struct converge *converge, struct exempt_request *ret)
     case CONVERGE_PROVE_APPLY:
         ask(converge, ret, "PATCH", converge->name, KUBE_APPLY,
             recreate_swapped(converge->desired, converge->look->set));
-        ret->field_manager = converge->field_manager;
+        ret->field_manager =
+            converge->field_manager ? converge->field_manager : recreate_applier(converge->look->set);
         ret->is_forced = converge->options.is_forced;
         return;
     case CONVERGE_PROVE_CREATE:

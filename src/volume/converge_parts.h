@@ -53,7 +53,8 @@ struct converge {
     int grown;
 
     /* The delete, and what comes then. */
-    cJSON *picture; /* the pods before */
+    char *forestalled; /* uid of the kept manifest with which no delete can come any more */
+    cJSON *picture;    /* the pods before */
     int conflicts, restarts;
     bool went;                                    /* it was deleted in this run */
     bool was_made;                                /* and made again */

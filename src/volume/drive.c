@@ -54,20 +54,6 @@ static void settle(struct drive *drive)
     journal_commit(drive->options.journal);
 }
 
-/* Whoever applied the claim templates last, on the server's side: the sizes are declared in his name, so that
- * nobody owns them besides. Borrowed from the look. */
-static const char *manager_of(const struct drive *drive)
-{
-    const cJSON *entry = NULL;
-    if (drive->options.converge.field_manager)
-        return drive->options.converge.field_manager;
-    cJSON_ArrayForEach (entry, json_path(drive->look.set, "metadata", "managedFields", NULL))
-        if (str_equal(json_str(entry, "operation"), "Apply") && json_str(entry, "manager") &&
-            json_path(entry, "fieldsV1", "f:spec", "f:volumeClaimTemplates", NULL))
-            return json_str(entry, "manager");
-    return drive->options.writer;
-}
-
 /* What an earlier run wanted of this very set: one that was made anew since, or that is in another cluster,
  * has another uid. */
 static const char *sizes_of(const struct drive *drive)
@@ -81,7 +67,6 @@ static const char *sizes_of(const struct drive *drive)
 static void make_converge(struct drive *drive)
 {
     struct converge_options options = drive->options.converge;
-    options.field_manager = manager_of(drive);
     options.sizes = sizes_of(drive);
     drive->converge = converge_make(&options);
 }

@@ -17,8 +17,7 @@ struct drive_options {
     struct kube_client *client;
     const char *writer; /* field manager of what it writes: "neosetctl" */
     int64_t timeout_us; /* of each reading and each dry run */
-    /* Borrowed with its strings and trees while the drive lives; field_manager NULL: whoever applied the
-     * live claim templates, else the writer. */
+    /* Borrowed with its strings and trees while the drive lives. */
     struct converge_options converge;
     /* Where converge.sizes come from: they count for a set whose uid is in this text. NULL: for any. */
     const char *come_from;

@@ -215,11 +215,55 @@ bool recreate_needs_managers(const cJSON *set, const cJSON *kept)
     return managers_of(kept) && kube_object_annotation(set, STEP_ANNOTATION);
 }
 
-cJSON *recreate_managers(const cJSON *kept)
+const char *recreate_applier(const cJSON *set)
+{
+    const cJSON *entry = NULL;
+    cJSON_ArrayForEach (entry, json_path(set, "metadata", "managedFields", NULL))
+        if (str_equal(json_str(entry, "operation"), "Apply") && json_str(entry, "manager") &&
+            json_path(entry, "fieldsV1", "f:spec", "f:volumeClaimTemplates", NULL))
+            return json_str(entry, "manager");
+    return NULL;
+}
+
+static bool has_only(const cJSON *object, const char *key)
+{
+    const cJSON *member = NULL;
+    cJSON_ArrayForEach (member, object)
+        if (strcmp(member->string, key) != 0 && strcmp(member->string, ".") != 0)
+            return false;
+    return json_get(object, key) != NULL;
+}
+
+/* Who owns nothing but the key of a step of ours: it is taken off with the key. */
+static bool owns_our_key_alone(const cJSON *entry)
+{
+    const cJSON *fields = json_get(entry, "fieldsV1");
+    const cJSON *annotations = json_path(fields, "f:metadata", "f:annotations", NULL);
+    return has_only(fields, "f:metadata") && has_only(json_get(fields, "f:metadata"), "f:annotations") &&
+           has_only(annotations, "f:" STEP_ANNOTATION);
+}
+
+static cJSON *managers_body(const cJSON *managers)
 {
     cJSON *body = json_new_object();
     cJSON *metadata = json_add_object(body, "metadata");
-    json_add_item(metadata, "managedFields", json_copy(managers_of(kept)));
+    if (managers) {
+        cJSON *list = json_add_array(metadata, "managedFields");
+        const cJSON *entry = NULL;
+        cJSON_ArrayForEach (entry, managers)
+            if (!owns_our_key_alone(entry))
+                json_append_item(list, json_copy(entry));
+    }
     json_add_item(json_add_object(metadata, "annotations"), STEP_ANNOTATION, cJSON_CreateNull());
     return body;
+}
+
+cJSON *recreate_managers(const cJSON *kept)
+{
+    return managers_body(managers_of(kept));
+}
+
+cJSON *recreate_clean(const cJSON *set)
+{
+    return managers_body(json_path(set, "metadata", "managedFields", NULL));
 }

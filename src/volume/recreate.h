@@ -36,7 +36,14 @@ cJSON *recreate_body(const cJSON *kept, const cJSON *revisions, const char **ret
 bool recreate_is_half(const cJSON *set, const cJSON *kept);
 /* The second: a strategic merge patch with the template and the strategy that were kept; the caller's. */
 cJSON *recreate_second(const cJSON *kept);
+/* Whoever applied the claim templates last, on the server's side: sizes are declared in his name, so that
+ * nobody owns them besides. Borrowed; NULL: nobody did. */
+const char *recreate_applier(const cJSON *set);
 /* The last write of ours is still on the set: who set which field is not as it was. */
 bool recreate_needs_managers(const cJSON *set, const cJSON *kept);
 /* The merge patch that gives the fields back to whom they belonged, and takes our key off; the caller's. */
 cJSON *recreate_managers(const cJSON *kept);
+/* The same for a set of which nothing is kept, and which carries the key of a step nevertheless; the
+ * caller's.
+ */
+cJSON *recreate_clean(const cJSON *set);

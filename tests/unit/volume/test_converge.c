@@ -52,6 +52,7 @@ struct scene {
     struct converge_look look;
     struct converge_turn turn;
     int64_t boot_us;
+    int kept_count; /* so far */
 };
 
 static const char set_text[] =
@@ -285,13 +286,32 @@ static void apply(struct scene *scene)
         CLEANUP_FREE char *text = json_print(step->body);
         cJSON *kept = NULL;
         assert_int_equal(json_parse(text, strlen(text), &kept, NULL), 0);
-        change(kept, "{'metadata':{'uid':'k1','resourceVersion':'9','creationTimestamp':'" OLD "'}}");
+        CLEANUP_FREE char *servers =
+            xasprintf("{'metadata':{'uid':'k%d','resourceVersion':'9','creationTimestamp':'" OLD "'}}",
+                      ++scene->kept_count);
+        change(kept, servers);
         json_append_item(scene->revisions, kept);
     } else if (step->kind == STEP_DELETE) {
         cJSON *gone = named(scene->revisions, step->name);
         cJSON_Delete(cJSON_DetachItemViaPointer(scene->revisions, gone));
+    } else if (step->kind == STEP_PATCH && step->resource == KUBE_STATEFULSET) {
+        CLEANUP_FREE char *moved = xasprintf("{'metadata':{'resourceVersion':'%s0','annotations':{'"
+                                             "apps.neo.io/step':'k-1'}}}",
+                                             step->version);
+        assert_string_equal(step->uid, kube_object_uid(scene->set));
+        assert_string_equal(step->version, kube_object_version(scene->set));
+        change(scene->set, moved);
     }
     tell(scene, JOURNAL_APPLIED);
+}
+
+/* It never went: a delete that may be under way is made impossible before what is kept is dropped. */
+static void expect_drop_of_what_never_went(struct scene *scene)
+{
+    expect(scene, CONVERGE_FORESTALL);
+    apply(scene);
+    look(scene);
+    expect(scene, CONVERGE_DROP);
 }
 
 static void prove(struct scene *scene)
@@ -833,13 +853,75 @@ static void a_delete_that_is_not_taken_drops_the_manifest_before_anything_else(v
         tell(scene, kinds[i]);
         expect(scene, CONVERGE_LOOK);
         look(scene);
-        expect(scene, CONVERGE_DROP);
+        expect_drop_of_what_never_went(scene);
         assert_string_equal(scene->turn.step->name, "db-kept-u1-abcde");
         apply(scene);
         look(scene);
         expect(scene, CONVERGE_PROVE_APPLY);
         converge_free(STEAL(scene->converge));
     }
+}
+
+/* Somebody else's, who is about to delete the set, or whose delete is late: with another object that is kept
+ * it begins anew. The mark of it is taken off at the end. */
+static void what_another_keeps_is_dropped_when_his_delete_cannot_come_any_more(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    reach_delete(scene);
+    converge_free(STEAL(scene->converge));
+    begin(scene, (struct converge_options){.desired = scene->set});
+    look(scene);
+    expect(scene, CONVERGE_FORESTALL);
+    tell(scene, JOURNAL_ABSENT);
+    look(scene);
+    expect(scene, CONVERGE_FORESTALL);
+    apply(scene);
+    change(named(scene->revisions, "db-kept-u1-abcde"), "{'metadata':{'uid':'another'}}");
+    look(scene);
+    expect_drop_of_what_never_went(scene);
+    change(scene->set,
+           "{'metadata':{'managedFields':[{'manager':'me','operation':'Apply'},{'manager':'neosetctl','"
+           "operation':'Update','fieldsV1':{'f:metadata':{'f:annotations':{'.':{},'f:apps.neo.io/"
+           "step':{}}}}}]}}");
+    apply(scene);
+    look(scene);
+    expect(scene, CONVERGE_CLEAN);
+    const cJSON *metadata = json_get(scene->turn.step->body, "metadata");
+    assert_int_equal(cJSON_GetArraySize(json_get(metadata, "managedFields")), 1);
+    assert_true(cJSON_IsNull(json_path(metadata, "annotations", "apps.neo.io/step", NULL)));
+    change(scene->set, "{'metadata':{'annotations':null}}");
+    apply(scene);
+    look(scene);
+    expect(scene, CONVERGE_END);
+    assert_int_equal(scene->turn.code, ERROR_NONE);
+}
+
+static void a_plan_drops_nothing(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    reach_delete(scene);
+    converge_free(STEAL(scene->converge));
+    begin(scene, (struct converge_options){.desired = scene->desired, .plans_only = true});
+    look(scene);
+    expect(scene, CONVERGE_PROVE_APPLY);
+}
+
+/* Who applied the set is looked at when it is asked: just made again it is nobody's. */
+static void sizes_are_declared_in_the_name_of_whoever_applied_them(void **state)
+{
+    struct scene *scene = *state;
+    scene->converge = converge_make(
+        &(struct converge_options){.namespace = "prod", .name = "db", .desired = scene->desired});
+    look(scene);
+    expect(scene, CONVERGE_PROVE_APPLY);
+    assert_null(scene->turn.ask.field_manager);
+    change(scene->set,
+           "{'metadata':{'managedFields':[{'manager':'flux','operation':'Apply','fieldsV1':{'f:spec':{'"
+           "f:volumeClaimTemplates':{}}}}]}}");
+    next(scene);
+    assert_string_equal(scene->turn.ask.field_manager, "flux");
 }
 
 static void a_delete_that_is_refused_ends_it_without_a_kept_manifest(void **state)
@@ -849,7 +931,7 @@ static void a_delete_that_is_refused_ends_it_without_a_kept_manifest(void **stat
     reach_delete(scene);
     tell(scene, JOURNAL_REJECTED);
     look(scene);
-    expect(scene, CONVERGE_DROP);
+    expect_drop_of_what_never_went(scene);
     apply(scene);
     look(scene);
     expect_end(scene, ERROR_FAILED, "the server does not delete StatefulSet db: the server's words");
@@ -864,7 +946,7 @@ static void a_set_that_keeps_changing_is_given_up(void **state)
     for (; tries < 100 && scene->turn.stage != CONVERGE_END; tries++) {
         tell(scene, JOURNAL_ABSENT);
         look(scene);
-        expect(scene, CONVERGE_DROP);
+        expect_drop_of_what_never_went(scene);
         apply(scene);
         look(scene);
         if (scene->turn.stage == CONVERGE_END)
@@ -1180,6 +1262,28 @@ static void the_file_systems_are_waited_for_when_that_is_wanted(void **state)
     assert_int_equal(scene->turn.code, ERROR_NONE);
 }
 
+/* Where no pod uses a volume its file system grows when one does: nobody waits for that. */
+static void the_file_system_of_an_unused_claim_is_not_waited_for(void **state)
+{
+    struct scene *scene = *state;
+    static const char on_its_node[] = "{'spec':{'resources':{'requests':{'storage':'2Gi'}}},'status':{'"
+                                      "allocatedResources':{'storage':'2Gi'},"
+                                      "'allocatedResourceStatuses':{'storage':'NodeResizePending'}}}";
+    add_claim(scene, "data-db-7", "{}");
+    add_claim(scene, "data-db-8", "{'status':{'phase':'Pending','capacity':null}}");
+    set_size(scene->set, "2Gi");
+    for (cJSON *claim = scene->claims->child; claim; claim = claim->next)
+        change(claim, on_its_node);
+    begin(scene, (struct converge_options){.desired = scene->desired, .waits_for_file_system = true});
+    look(scene);
+    expect_phrase(scene, "2 claims do not have their size yet; data-db-0: its node");
+    change(named(scene->claims, "data-db-0"), "{'status':{'capacity':{'storage':'2Gi'}}}");
+    change(named(scene->claims, "data-db-1"), "{'status':{'capacity':{'storage':'2Gi'}}}");
+    look(scene);
+    expect(scene, CONVERGE_END);
+    assert_int_equal(scene->turn.code, ERROR_NONE);
+}
+
 /* --- the way back --------------------------------------------------------------------------------------- */
 
 /* 10Gi cannot be; the set and one claim ask for it. */
@@ -1331,6 +1435,9 @@ int main(void)
         RULE(a_set_that_moves_between_look_and_proof_is_looked_at_anew),
         RULE(a_set_whose_status_moves_is_deleted_as_its_proof_saw_it),
         RULE(a_delete_that_is_not_taken_drops_the_manifest_before_anything_else),
+        RULE(what_another_keeps_is_dropped_when_his_delete_cannot_come_any_more),
+        RULE(a_plan_drops_nothing),
+        RULE(sizes_are_declared_in_the_name_of_whoever_applied_them),
         RULE(a_delete_that_is_refused_ends_it_without_a_kept_manifest),
         RULE(a_set_that_keeps_changing_is_given_up),
         RULE(a_scale_on_its_way_out_is_noted_and_carried),
@@ -1348,6 +1455,7 @@ int main(void)
         RULE(a_claim_that_was_made_meanwhile_is_grown_at_the_end),
         RULE(it_is_done_when_the_new_set_has_what_the_old_one_had),
         RULE(the_file_systems_are_waited_for_when_that_is_wanted),
+        RULE(the_file_system_of_an_unused_claim_is_not_waited_for),
         RULE(back_from_what_cannot_be_claims_are_lowered_above_what_they_have),
         RULE(a_volume_never_shrinks),
         RULE(claims_are_led_back_in_the_order_of_their_names),
