@@ -403,7 +403,11 @@ static int draw_pattern(struct dice *dice, const struct draw *world, struct oper
 void draw_make(uint64_t seed, struct draw *ret)
 {
     struct dice dice = {.state = seed * 0x2545F4914F6CDD1DULL + 1};
-    *ret = (struct draw){.seed = seed};
+    *ret = (struct draw){.seed = seed, .is_resize = draw_is_resize(seed)};
+    if (ret->is_resize) {
+        draw_resize(ret);
+        return;
+    }
     draw_world(&dice, ret);
     ret->count = 2 + (int)dice_below(&dice, dice_one_in(&dice, 4) ? OPERATIONS_MAX - 2 : 16);
     for (int i = 0; i < ret->count;) {
@@ -484,6 +488,22 @@ static const char *const kind_names[OPERATION_KIND_COUNT] = {
     [DO_SNAPSHOT] = "snapshot",
     [DO_REWIND] = "rewind",
     [DO_STRANGER] = "stranger",
+    [DO_CONVERGE] = "converge",
+    [DO_CONTINUE] = "continue",
+    [DO_RECOVER] = "recover",
+    [DO_COMMAND_DIES] = "command-dies",
+    [DO_USER_FORGETS] = "user-forgets",
+    [DO_SET_SCALE] = "set-scale",
+    [DO_SET_RESTART] = "set-restart",
+    [DO_SET_IMAGE] = "set-image",
+    [DO_SET_AGAIN] = "set-again",
+    [DO_SET_BY_HAND] = "set-by-hand",
+    [DO_SET_HOLD] = "set-hold",
+    [DO_CLAIM_BY_HAND] = "claim-by-hand",
+    [DO_STORAGE] = "storage",
+    [DO_CLASS] = "class",
+    [DO_QUOTA] = "quota",
+    [DO_COLLECTOR] = "collector",
 };
 
 const char *retention_text(int bits)
@@ -611,8 +631,7 @@ char *operation_tell(const struct operation *operation)
             "the server's storage is restored from its copy, and the controllers are started anew");
     case DO_STRANGER:
         return xasprintf("somebody makes a pod %s-+%d of kind %d", set, a, b);
-    case OPERATION_KIND_COUNT:
-        break;
+    default:
+        return resize_operation_tell(operation);
     }
-    UNREACHABLE();
 }

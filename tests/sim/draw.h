@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 
 enum { SETS_MAX = 2, OPERATIONS_MAX = 48, TEXT_MAX = 160, POD_ORDINALS_MAX = 16 };
+enum { TEMPLATES_MAX = 3, USERS_MAX = 2 };
 
 /* What may befall a world. set, a, b, c mean what the comment says. */
 enum operation_kind {
@@ -58,6 +59,23 @@ enum operation_kind {
     DO_SNAPSHOT,    /* a copy of the server's storage is kept */
     DO_REWIND,      /* and takes its place */
     DO_STRANGER,    /* somebody makes a pod: of which kind b says (strangers.h), ordinal a */
+    /* What draw_resize.c draws: of worlds of a StatefulSet. Sizes are texts as "data=2Gi,logs=1Gi". */
+    DO_CONVERGE,     /* user a runs `resize converge` with these sizes; b: bits of enum converge_flag */
+    DO_CONTINUE,     /* user a runs `continue` */
+    DO_RECOVER,      /* user a runs `resize recover` with these sizes */
+    DO_COMMAND_DIES, /* that of user a, after b more steps have left; text: "EVENTS MS same|continue|never" */
+    DO_USER_FORGETS, /* the journal of user a is lost, unless a command of his runs */
+    DO_SET_SCALE,    /* to a: by an autoscaler, or by the manifest where that says how many */
+    DO_SET_RESTART,  /* kubectl rollout restart, of the a-th time */
+    DO_SET_IMAGE,    /* the manifest has image text, and is applied with the sizes that are live */
+    DO_SET_AGAIN,    /* another tool applies the manifest as it is */
+    DO_SET_BY_HAND,  /* a person makes the set, if it is gone; a: with the sizes declared last */
+    DO_SET_HOLD,     /* a: a finalizer of somebody else on the set, or not any more */
+    DO_CLAIM_BY_HAND, /* template b of ordinal a is made as large as text by a person */
+    DO_STORAGE,       /* the class' resizer behaves as text says (kubesim/volumes.h) */
+    DO_CLASS,         /* text: "grows", "fixed" or "gone" */
+    DO_QUOTA,         /* requests.storage of the namespace is text; "": no quota */
+    DO_COLLECTOR,     /* text: "on", "off", "slow", "blind" */
     OPERATION_KIND_COUNT,
 };
 
@@ -81,8 +99,24 @@ struct set_draw {
     bool shares;      /* its selector is that of the first set */
 };
 
+/* A world of a StatefulSet whose volumes grow. */
+struct resize_draw {
+    int templates, replicas, start;
+    int partition; /* 0: none */
+    bool canary;   /* what is at or above the partition runs a newer version */
+    bool newer;    /* the server is a 1.37 */
+    bool on_delete, parallel;
+    bool declares_replicas; /* the manifest says how many */
+    bool with_controller;
+    int retention; /* bits, as DO_RETENTION */
+};
+enum converge_flag { CONVERGE_DEGRADED = 1, CONVERGE_WAITS = 2, CONVERGE_OTHER_SERVICE = 4 };
+enum world_kind { WORLDS_ALL, WORLDS_NEOSET, WORLDS_RESIZE };
+
 struct draw {
     uint64_t seed;
+    bool is_resize; /* resize says the rest; no NeoSets */
+    struct resize_draw resize;
     int set_count;
     struct set_draw sets[SETS_MAX];
     const char *behaviour; /* of all pods; "" */
@@ -110,6 +144,12 @@ void draw_make(uint64_t seed, struct draw *ret);
 void draw_keep(struct draw *draw, uint64_t bits);
 /* Part of draw_make(): what half of all worlds have beside the rest, by dice of its own. */
 void draw_more(struct draw *draw);
+/* Part of draw_make(): the world of a seed of which this is true. */
+bool draw_is_resize(uint64_t seed);
+void draw_resize(struct draw *draw);
+char *resize_operation_tell(const struct operation *operation);
+/* From now on every world is of this kind. */
+void draw_only(enum world_kind kind);
 /* From now on no world has any of it (--plain). */
 void draw_plain(void);
 /* "the image of db becomes db:v2"; the caller's. */

@@ -113,6 +113,16 @@ static void tell_change(struct judge *judge, const struct kubesim_change *change
                 status ? " (status)" : "", who);
 }
 
+static void take_resize_change(struct judge *judge, const struct kubesim_change *change)
+{
+    if (str_equal(change->kind, "StatefulSet"))
+        judge_take_statefulset(judge, change);
+    else if (str_equal(change->kind, "PersistentVolumeClaim"))
+        judge_take_claim(judge, change);
+    else if (str_equal(change->kind, "Pod"))
+        judge_take_set_pod(judge, change);
+}
+
 void judge_take_change(struct judge *judge, const struct kubesim_change *change)
 {
     int64_t now_us = judge_now_us(judge);
@@ -132,6 +142,10 @@ void judge_take_change(struct judge *judge, const struct kubesim_change *change)
         judge->report->idle_writes++;
         judge_break(judge, 6, "nothing has changed, and yet %s %s is written (%s, %s)", change->kind,
                     change->name, change->audit_id, change->path ? change->path : "");
+    }
+    if (judge->world->draw->is_resize) {
+        take_resize_change(judge, change);
+        return;
     }
     if (str_equal(change->kind, "Pod"))
         judge_take_pod(judge, change);

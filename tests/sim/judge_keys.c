@@ -5,6 +5,7 @@
 #include "judge_parts.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 /* --- the journal's file --------------------------------------------------------------------------------- */
 
@@ -53,6 +54,8 @@ void judge_tell_open(struct judge *judge)
         "SELECT 'wait ' || wait || ' ' || action || ' ' || name || ', budget ' || budget_us || ', spent ' ||"
         " spent_us || ' since ' || coalesce(since_us, 'held') FROM open_wait";
     for (int i = 0; i < judge->world->program_count; i++) {
+        if (access(judge->world->programs[i].journal_path, R_OK) != 0)
+            continue;
         struct reader *reader = open_reader(judge, i);
         sqlite3_stmt *statement = NULL;
         if (sqlite3_prepare_v2(reader->db, sql, -1, &statement, NULL) != SQLITE_OK)
@@ -212,6 +215,9 @@ void judge_take_request(struct judge *judge, const struct env_sim_call *call)
     key->attempts = attempt;
     key->last_status = 0;
     key->read_since = false;
+    judge->world->programs[key->program].steps++;
+    if (judge->world->draw->is_resize)
+        judge_take_resize_step(judge, key, call);
 }
 
 void judge_take_answer(struct judge *judge, const struct env_sim_call *call, int status, bool told)

@@ -120,8 +120,31 @@ struct seen_run {
     int program;
 };
 
+/* A number of replicas that others asked for, from some moment on. */
+struct wanted_replicas {
+    int64_t at_us;
+    int number;
+};
+enum { WANTED_MAX = 64 };
+
+/* The StatefulSet of a world of one. */
+struct seen_statefulset {
+    bool there;
+    char uid[48];
+    struct wanted_replicas wanted[WANTED_MAX]; /* a ring */
+    unsigned wanted_count;
+    bool wanted_while_dying;             /* the newest was asked of a set that was on its way out */
+    cJSON *template;                     /* of pods, as others want it; NULL before */
+    char *sizes;                         /* of its claims, before somebody raised them */
+    char canary_revision[NAME_MAX_HERE]; /* of what is below the partition */
+    bool recovers;                       /* somebody leads claims back */
+    /* The command of a user was to be refused, and nothing was begun. */
+    bool refuses[USERS_MAX];
+};
+
 struct judge {
     struct world *world;
+    struct seen_statefulset statefulset;
     struct seen_run runs[RUNS_MAX];
     unsigned run_count;
     struct report *report;
@@ -143,9 +166,6 @@ struct judge {
 };
 
 /* judge.c */
-/* Ends the run, unless another invariant is the one that is judged: then it goes on. */
-void judge_break(struct judge *judge, int invariant, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 int64_t judge_now_us(const struct judge *judge);
 /* A controller that decided then may have known no more than what was so at this moment. */
 int64_t judge_since_us(const struct judge *judge, int64_t decided_us);
@@ -189,6 +209,13 @@ void judge_move(struct judge *judge, struct seen_set *set, int ordinal, const st
                 const struct seen_key *key);
 /* A DELETE of ours was accepted; it may have been of no effect. */
 void judge_note_delete(struct judge *judge, const struct seen_key *key);
+
+/* judge_resize.c */
+void judge_take_statefulset(struct judge *judge, const struct kubesim_change *change);
+void judge_take_claim(struct judge *judge, const struct kubesim_change *change);
+void judge_take_set_pod(struct judge *judge, const struct kubesim_change *change);
+/* A step leaves; its body as it is. */
+void judge_take_resize_step(struct judge *judge, const struct seen_key *key, const struct env_sim_call *call);
 
 /* judge_sets.c */
 void judge_take_set(struct judge *judge, const struct kubesim_change *change);

@@ -194,13 +194,15 @@ static void tell_failure(struct world *world, const struct draw *draw)
 /* --- many runs ------------------------------------------------------------------------------------------ */
 
 struct totals {
-    uint64_t runs, events, changes, rollouts, failures, idle_turns, idle_writes;
+    uint64_t runs, resize_runs, events, changes, rollouts, remade, failures, idle_turns, idle_writes;
     double seconds;
 };
 
-static void add(struct totals *totals)
+static void add(struct totals *totals, const struct draw *draw)
 {
     totals->runs++;
+    totals->resize_runs += draw->is_resize;
+    totals->remade += report->remade;
     totals->events += report->events;
     totals->changes += report->changes;
     totals->rollouts += report->rollouts;
@@ -218,6 +220,8 @@ static void print_totals(const struct totals *totals)
         (unsigned long long)totals->runs, (unsigned long long)totals->events,
         (unsigned long long)totals->changes, states.count, (unsigned long long)totals->rollouts,
         totals->seconds, (double)totals->rollouts / totals->seconds);
+    printf("%llu of the runs were of a StatefulSet, which was made again %llu times\n",
+           (unsigned long long)totals->resize_runs, (unsigned long long)totals->remade);
     printf("writes in %llu turns in which nothing had changed: %llu\n",
            (unsigned long long)totals->idle_turns, (unsigned long long)totals->idle_writes);
 }
@@ -232,7 +236,7 @@ static int run_many(struct world *world)
         struct draw draw;
         draw_make(seed++, &draw);
         run(world, &draw, OPERATIONS_MAX, options.aloud);
-        add(&totals);
+        add(&totals, &draw);
         if (!report->invariant)
             continue;
         totals.failures++;
@@ -298,7 +302,8 @@ static int run_seed(struct world *world)
     else if (report->invariant)
         tell_failure(world, &draw);
     printf("seed %llu: %llu events, %llu rollouts, history %016llx\n", (unsigned long long)draw.seed,
-           (unsigned long long)report->events, (unsigned long long)report->rollouts,
+           (unsigned long long)report->events,
+           (unsigned long long)(draw.is_resize ? report->remade : report->rollouts),
            (unsigned long long)report->hash);
     return report->invariant != 0;
 }
@@ -313,11 +318,24 @@ static const char help[] =
     "  --aloud          print the whole story\n"
     "  --runs N         so many worlds; --minutes M: for so long\n"
     "  --go-on          do not stop at the first seed that breaks, and tell each in one line\n"
+    "  --worlds KIND    all, neoset: only those of NeoSets, resize: only those of a StatefulSet that grows\n"
     "  --avoid NAME     draw no operations of this name (--list-operations lists them)\n"
-    "  --plain          draw nothing of what only half of all worlds have (draw_more.c)\n"
+    "  --plain          draw nothing of what only half of all worlds have (draw_more.c), and only NeoSets\n"
     "  --plant NAME     with this planted bug (--list-plants lists them)\n"
     "  --planted        each planted bug, or the one of --plant, until it is found\n"
     "  --with NAME      draw what is known to break under this name, too\n";
+
+static bool take_worlds(const char *word)
+{
+    static const char *const words[] = {
+        [WORLDS_ALL] = "all", [WORLDS_NEOSET] = "neoset", [WORLDS_RESIZE] = "resize"};
+    for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+        if (strcmp(words[i], word) == 0) {
+            draw_only((enum world_kind)i);
+            return true;
+        }
+    return false;
+}
 
 static bool take_option(const char *name, const char *value)
 {
@@ -337,12 +355,21 @@ static bool take_option(const char *name, const char *value)
     } else if (strcmp(name, "--plant") == 0) {
         options.plant = value;
         return plant_find(value) && plant_set(value);
+    } else if (strcmp(name, "--worlds") == 0) {
+        return take_worlds(value);
     } else if (strcmp(name, "--with") == 0) {
         return draw_with(value);
     } else {
         return false;
     }
     return true;
+}
+
+/* Worlds as they were first. */
+static void be_plain(void)
+{
+    draw_plain();
+    draw_only(WORLDS_NEOSET);
 }
 
 static bool take_options(int argc, char **argv)
@@ -353,7 +380,7 @@ static bool take_options(int argc, char **argv)
         else if (strcmp(argv[i], "--list-plants") == 0)
             options.list = true;
         else if (strcmp(argv[i], "--plain") == 0)
-            draw_plain();
+            be_plain();
         else if (strcmp(argv[i], "--list-operations") == 0)
             options.list_operations = true;
         else if (strcmp(argv[i], "--go-on") == 0)

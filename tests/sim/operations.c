@@ -4,6 +4,7 @@
 #include "world.h"
 
 #include "judge.h"
+#include "resize.h"
 #include "strangers.h"
 
 #include "base/time_text.h"
@@ -17,7 +18,7 @@
 #define REVISIONS_PATH "/apis/apps/v1/namespaces/default/controllerrevisions"
 #define LEASE_PATH "/apis/coordination.k8s.io/v1/namespaces/neo/leases/neoset"
 
-static int ask(struct world *world, const char *method, const char *path, const char *type, const char *body)
+int world_ask(struct world *world, const char *method, const char *path, const char *type, const char *body)
 {
     CLEANUP_JSON cJSON *answer = NULL;
     int status = sim_server_ask(world->server, method, path, type, body, &answer);
@@ -140,7 +141,7 @@ void world_create_set(struct world *world, int index)
     report_tell(world->report,
                 "* a person creates the NeoSet %s: %d replicas, maxUnavailable %s, %s, %s, fence %d", name,
                 set->replicas, set->budget, set->policy, set->strategy, fence);
-    (void)ask(world, "POST", SETS_PATH, "application/json", text);
+    (void)world_ask(world, "POST", SETS_PATH, "application/json", text);
 }
 
 static int merge(struct world *world, int set, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -151,14 +152,14 @@ static int merge(struct world *world, int set, const char *format, ...)
     CLEANUP_FREE char *text = xvasprintf(format, args);
     va_end(args);
     CLEANUP_FREE char *path = set_path(set);
-    return ask(world, "PATCH", path, "application/merge-patch+json", text);
+    return world_ask(world, "PATCH", path, "application/merge-patch+json", text);
 }
 
 static void json_patch(struct world *world, int set, const char *op, const char *path, const char *value)
 {
     CLEANUP_FREE char *where = set_path(set);
     CLEANUP_FREE char *text = xasprintf("[{\"op\":\"%s\",\"path\":\"%s\",\"value\":%s}]", op, path, value);
-    (void)ask(world, "PATCH", where, "application/json-patch+json", text);
+    (void)world_ask(world, "PATCH", where, "application/json-patch+json", text);
 }
 
 static void set_image(struct world *world, int set, int container, const char *image)
@@ -208,14 +209,14 @@ void world_rustle(struct world *world, int set)
     turn_round(json_path(object, "spec", "template", NULL));
     CLEANUP_FREE char *path = set_path(set);
     CLEANUP_FREE char *text = json_print(object);
-    (void)ask(world, "PUT", path, "application/json", text);
+    (void)world_ask(world, "PUT", path, "application/json", text);
 }
 
 static void lose_status(struct world *world, int set)
 {
     CLEANUP_FREE char *path = set_path(set);
     CLEANUP_FREE char *where = xasprintf("%s/status", path);
-    (void)ask(world, "PATCH", where, "application/merge-patch+json", "{\"status\":null}");
+    (void)world_ask(world, "PATCH", where, "application/merge-patch+json", "{\"status\":null}");
 }
 
 /* The same by meaning: what the server would fill in anyway. */
@@ -336,7 +337,7 @@ static void behave(struct world *world, int set, int nth, const char *words)
     CLEANUP_FREE char *value = *words ? xasprintf("\"%s\"", words) : xstrdup("null");
     CLEANUP_FREE char *text =
         xasprintf("{\"metadata\":{\"annotations\":{\"kubesim.neo.io/behaviour\":%s}}}", value);
-    (void)ask(world, "PATCH", path, "application/merge-patch+json", text);
+    (void)world_ask(world, "PATCH", path, "application/merge-patch+json", text);
 }
 
 static void delete_revision(struct world *world, int set, int nth)
@@ -350,7 +351,7 @@ static void delete_revision(struct world *world, int set, int nth)
         if (!str_starts_with(name, prefix) || count++ != nth % 3)
             continue;
         CLEANUP_FREE char *path = xasprintf(REVISIONS_PATH "/%s", name);
-        (void)ask(world, "DELETE", path, NULL, NULL);
+        (void)world_ask(world, "DELETE", path, NULL, NULL);
         return;
     }
 }
@@ -358,7 +359,7 @@ static void delete_revision(struct world *world, int set, int nth)
 static void delete_pod(struct world *world, int set, int nth, bool force)
 {
     CLEANUP_FREE char *path = pod_path(world, set, nth);
-    (void)ask(world, "DELETE", path, "application/json", force ? "{\"gracePeriodSeconds\":0}" : "{}");
+    (void)world_ask(world, "DELETE", path, "application/json", force ? "{\"gracePeriodSeconds\":0}" : "{}");
 }
 
 static void evict(struct world *world, int set, int nth)
@@ -368,7 +369,7 @@ static void evict(struct world *world, int set, int nth)
     CLEANUP_FREE char *text =
         xasprintf("{\"apiVersion\":\"policy/v1\",\"kind\":\"Eviction\",\"metadata\":{\"name\":\"%s-%d\"}}",
                   set_name(set), world->draw->sets[set].start + nth);
-    (void)ask(world, "POST", where, "application/json", text);
+    (void)world_ask(world, "POST", where, "application/json", text);
 }
 
 static void kill_container(struct world *world, int set, int nth)
@@ -390,7 +391,7 @@ static bool do_to_pod(struct world *world, const struct operation *operation)
         return true;
     case DO_DELETE_CLAIM:
         claim = xasprintf(CLAIMS_PATH "/data-%s-%d", set_name(set), world->draw->sets[set].start + a);
-        (void)ask(world, "DELETE", claim, NULL, NULL);
+        (void)world_ask(world, "DELETE", claim, NULL, NULL);
         return true;
     case DO_DELETE_REVISION:
         delete_revision(world, set, a);
@@ -505,13 +506,15 @@ static void rewind_storage(struct world *world)
 
 void world_do(struct world *world, const struct operation *operation)
 {
+    if (world->draw->is_resize && resize_do(world, operation))
+        return;
     if (do_to_set(world, operation) || edit(world, operation) || do_to_pod(world, operation))
         return;
     CLEANUP_FREE char *path = set_path(operation->set);
     switch (operation->kind) {
     case DO_DELETE_SET: {
         CLEANUP_FREE char *body = xasprintf("{\"propagationPolicy\":\"%s\"}", operation->text);
-        (void)ask(world, "DELETE", path, "application/json", body);
+        (void)world_ask(world, "DELETE", path, "application/json", body);
         break;
     }
     case DO_CREATE_SET:
@@ -543,8 +546,8 @@ void world_do(struct world *world, const struct operation *operation)
     case DO_STEAL_LEASE:
         judge_take_fault(world->judge, "lease");
         if (world->draw->with_lease)
-            (void)ask(world, "PATCH", LEASE_PATH, "application/merge-patch+json",
-                      "{\"spec\":{\"holderIdentity\":\"thief\"}}");
+            (void)world_ask(world, "PATCH", LEASE_PATH, "application/merge-patch+json",
+                            "{\"spec\":{\"holderIdentity\":\"thief\"}}");
         break;
     case DO_SNAPSHOT:
         kubesim_snapshot(sim_server_kubesim(world->server));
@@ -584,11 +587,11 @@ static void heal_pods(struct world *world)
         CLEANUP_FREE char *path = xasprintf(PODS_PATH "/%s", name);
         /* A lost node is gone for good: a person says so, as the message of the set asks. */
         if (words && strstr(words, "node-lost"))
-            (void)ask(world, "DELETE", path, "application/json", "{\"gracePeriodSeconds\":0}");
+            (void)world_ask(world, "DELETE", path, "application/json", "{\"gracePeriodSeconds\":0}");
         else if (claim_is_going(world, name))
-            (void)ask(world, "DELETE", path, "application/json", "{}");
+            (void)world_ask(world, "DELETE", path, "application/json", "{}");
         else /* an event, so that its kubelet looks how it is to behave */
-            (void)ask(
+            (void)world_ask(
                 world, "PATCH", path, "application/merge-patch+json",
                 "{\"metadata\":{\"annotations\":{\"kubesim.neo.io/behaviour\":null,\"healed\":\"1\"}}}");
     }
@@ -625,6 +628,6 @@ void world_heal(struct world *world)
     for (int i = 0; i < world->draw->set_count; i++)
         heal_set(world, i);
     for (int i = 0; i < world->program_count; i++)
-        if (!world->programs[i].env)
+        if (!world->programs[i].env && !world->programs[i].wish && world->programs[i].started_us > 0)
             world->programs[i].start_due_us = world_now_us(world);
 }

@@ -20,6 +20,7 @@ struct report {
     uint64_t events;
     uint64_t changes;
     uint64_t rollouts;    /* that began */
+    uint64_t remade;      /* how often a StatefulSet was made again by us */
     uint64_t idle_turns;  /* turns of controllers while nothing changed */
     uint64_t idle_writes; /* and what was written in them */
     bool aloud;           /* the story is printed as it happens */

@@ -2,6 +2,7 @@
 #include "world.h"
 
 #include "judge.h"
+#include "resize.h"
 #include "strangers.h"
 
 #include "base/time_text.h"
@@ -87,7 +88,7 @@ static void put_ballast(const struct program *program)
     (void)!link(shared, own);
 }
 
-void program_start(struct program *program)
+void program_open(struct program *program)
 {
     struct world *world = program->world;
     program->env = env_sim_process(world->env);
@@ -95,13 +96,23 @@ void program_start(struct program *program)
     program->ended = program->stopped = false;
     program->start_due_us = INT64_MAX;
     program->started_us = world_now_us(world);
-    CLEANUP_FREE char *identity = xasprintf("pod-%d", program->index);
     struct kube_config *config = xcalloc(1, sizeof(*config));
     config->server.base_url = xstrdup("http://sim");
     config->namespace = xstrdup("default");
     program->client = kube_client_make(program->env, config);
-    CLEANUP_ERROR struct error *err = NULL;
     put_ballast(program);
+}
+
+void program_start(struct program *program)
+{
+    struct world *world = program->world;
+    if (program->wish) {
+        resize_start_again(program);
+        return;
+    }
+    program_open(program);
+    CLEANUP_FREE char *identity = xasprintf("pod-%d", program->index);
+    CLEANUP_ERROR struct error *err = NULL;
     if (journal_open(program->env,
                      &(struct journal_options){
                          .path = program->journal_path, .identity = identity, .version = "simulated"},
@@ -117,6 +128,7 @@ void program_start(struct program *program)
         .lease_namespace = world->draw->with_lease ? "neo" : NULL,
         .lease_name = "neoset",
         .identity = identity,
+        .resize_abandoned_us = world->resize ? 120 * US_PER_S : 0,
         .report = report_line,
         .ended = program_ended,
         .context = program,
@@ -127,6 +139,7 @@ static void drop(struct program *program, const char *stop_reason)
 {
     judge_take_end(program->world->judge, program);
     controller_free(STEAL(program->controller));
+    command_free(STEAL(program->command));
     kube_client_free(STEAL(program->client));
     journal_close(STEAL(program->journal), stop_reason);
     env_free(STEAL(program->env));
@@ -136,7 +149,9 @@ void program_kill(struct program *program)
 {
     if (!program->env)
         return;
-    report_tell(program->world->report, "controller %d is killed", program->index);
+    report_tell(program->world->report, "%s %d is killed",
+                program->wish ? "the command of user" : "controller",
+                program->wish ? program->user : program->index);
     drop(program, NULL);
 }
 
@@ -166,8 +181,8 @@ static void look_after_programs(struct world *world)
     for (int i = 0; i < world->program_count; i++) {
         struct program *program = &world->programs[i];
         if (program->env && program->ended) {
-            drop(program, NULL);
-            program->start_due_us = world_now_us(world) + US_PER_S;
+            drop(program, program->wish ? "done" : NULL);
+            program->start_due_us = program->wish ? INT64_MAX : world_now_us(world) + US_PER_S;
         }
         if (!program->env && program->start_due_us <= world_now_us(world))
             program_start(program);
@@ -273,20 +288,25 @@ static void attach_kubelet(struct world *world)
                                              });
 }
 
+void program_make(struct world *world, int index)
+{
+    struct program *program = &world->programs[index];
+    *program = (struct program){.world = world, .index = index, .start_due_us = INT64_MAX};
+    program->journal_path = xasprintf("%s/journal-%d.db", world->folder, index);
+    if (index == 0)
+        put_template(program);
+}
+
 static void make_programs(struct world *world)
 {
-    world->program_count = world->draw->standby ? 2 : 1;
+    world->program_count = world->draw->standby ? CONTROLLERS_MAX : 1;
     for (int i = 0; i < world->program_count; i++) {
-        struct program *program = &world->programs[i];
-        *program = (struct program){.world = world, .index = i, .start_due_us = INT64_MAX};
-        program->journal_path = xasprintf("%s/journal-%d.db", world->folder, i);
-        if (i == 0)
-            put_template(program);
-        program_start(program);
+        program_make(world, i);
+        program_start(&world->programs[i]);
     }
 }
 
-static void play(struct world *world, int operations)
+void world_play(struct world *world, int operations)
 {
     for (int i = 0; i < operations && i < world->draw->count; i++) {
         const struct operation *operation = &world->draw->operations[i];
@@ -381,6 +401,30 @@ static void stay_quiet(struct world *world)
     judge_look_at_end(world->judge);
 }
 
+static void run_neosets(struct world *world, int operations)
+{
+    const struct draw *draw = world->draw;
+    for (int i = 0; i < draw->set_count; i++)
+        if (draw->sets[i].handed_over)
+            strangers_leave_pods(world, i);
+    if (draw->sets[0].handed_over || draw->sets[SETS_MAX - 1].handed_over)
+        world_run_for(world, 5 * US_PER_S);
+    for (int i = 0; i < draw->set_count; i++)
+        world_create_set(world, i);
+    make_programs(world);
+    world_run_for(world, 20 * US_PER_S);
+    world_play(world, operations);
+    come_home(world);
+    stay_quiet(world);
+}
+
+static void run_resize(struct world *world, int operations)
+{
+    resize_begin(world);
+    world_play(world, operations);
+    resize_come_home(world);
+}
+
 _Noreturn void world_run(struct world *world, const struct draw *draw, int operations, struct report *report)
 {
     world->draw = draw;
@@ -391,18 +435,10 @@ _Noreturn void world_run(struct world *world, const struct draw *draw, int opera
     env_sim_reseed(world->env, draw->seed);
     world->judge = judge_make(world);
     attach_kubelet(world);
-    for (int i = 0; i < draw->set_count; i++)
-        if (draw->sets[i].handed_over)
-            strangers_leave_pods(world, i);
-    if (draw->sets[0].handed_over || draw->sets[SETS_MAX - 1].handed_over)
-        world_run_for(world, 5 * US_PER_S);
-    for (int i = 0; i < draw->set_count; i++)
-        world_create_set(world, i);
-    make_programs(world);
-    world_run_for(world, 20 * US_PER_S);
-    play(world, operations);
-    come_home(world);
-    stay_quiet(world);
+    if (draw->is_resize)
+        run_resize(world, operations);
+    else
+        run_neosets(world, operations);
     report->finished = true;
     fflush(stdout);
     _exit(0);

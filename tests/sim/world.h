@@ -12,11 +12,14 @@
 
 #include "journal/journal.h"
 
-enum { PROGRAMS_MAX = 2 };
+enum { CONTROLLERS_MAX = 2, FIRST_USER = 1, PROGRAMS_MAX = FIRST_USER + USERS_MAX };
 
 struct judge;
+struct command;
+struct command_wish;
+struct resize;
 
-/* A controller: what a process of the world runs. */
+/* What a process of the world runs: a controller, or a person's command (command.h). */
 struct program {
     struct world *world;
     int index;
@@ -25,6 +28,13 @@ struct program {
     struct kube_client *client;
     struct journal *journal;
     struct controller *controller;
+    struct command *command;   /* instead */
+    struct command_wish *wish; /* of the person's last one; NULL: it is a controller's */
+    int user;                  /* the person */
+    uint64_t steps;            /* that have left, of all its lives */
+    char has_made_uid[48];     /* the StatefulSet that it made last */
+    int last_code;             /* enum error_code of the last command that ended; its sentence */
+    char last_sentence[SENTENCE_MAX];
     int64_t started_us;
     int64_t start_due_us; /* it is started then; INT64_MAX: not planned */
     bool ended;
@@ -44,7 +54,8 @@ struct world {
     int64_t disk_us;
     int64_t clock_off_us;
     uint64_t call_count;
-    bool calm; /* nothing is done to it any more */
+    struct resize *resize; /* of a world of a StatefulSet */
+    bool calm;             /* nothing is done to it any more */
 };
 
 struct world *world_prepare(void);
@@ -70,7 +81,14 @@ void world_rustle(struct world *world, int set);
 void world_do(struct world *world, const struct operation *operation);
 /* Whatever was done to it is made good: good images, no fences, no pauses, fair kubelets. */
 void world_heal(struct world *world);
+/* The operations of the draw, one after the other. */
+void world_play(struct world *world, int operations);
+/* Somebody asks the server; says so when it refuses. */
+int world_ask(struct world *world, const char *method, const char *path, const char *type, const char *body);
 /* Programs, as operations use them. */
+/* Its process and its client. */
+void program_open(struct program *program);
+void program_make(struct world *world, int index);
 void program_start(struct program *program);
 void program_kill(struct program *program);
 void program_stop(struct program *program);

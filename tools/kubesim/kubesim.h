@@ -135,6 +135,10 @@ void kubesim_set_gc(struct kubesim *sim, bool on, int64_t delay_us, int64_t blin
 void kubesim_run_statefulsets(struct kubesim *sim);
 /* Binds and resizes volumes from now on, as options.volumes from the start. */
 void kubesim_run_volumes(struct kubesim *sim);
+/* Answers as 1.37 from now on, as options.newer from the start. */
+void kubesim_answer_newer(struct kubesim *sim);
+/* Who owns which field is kept from now on, where options.no_managed_fields left it out. */
+void kubesim_keep_managed_fields(struct kubesim *sim);
 /* How to make its resizer behave, for --help. */
 const char *kubesim_volumes_help(void);
 /* Forgets the history of changes, as a compaction does: watches from older versions are answered 410. */

@@ -49,6 +49,18 @@ void kubesim_free(struct kubesim *sim)
     free(sim);
 }
 
+void kubesim_answer_newer(struct kubesim *sim)
+{
+    sim->options.newer = true;
+    if (!sim->options.git_version)
+        str_replace(&sim->git_version, "v1.37.2+kubesim");
+}
+
+void kubesim_keep_managed_fields(struct kubesim *sim)
+{
+    sim->options.no_managed_fields = false;
+}
+
 const char *verb_name(enum verb verb)
 {
     static const char *const names[] = {
