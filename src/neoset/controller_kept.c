@@ -6,6 +6,7 @@
  * for one that was handed to a NeoSet. Needs no journal of an earlier run. */
 #include "neoset/controller_parts.h"
 
+#include "base/plant.h"
 #include "kube/object.h"
 #include "volume/drive.h"
 #include "volume/keep.h"
@@ -132,7 +133,7 @@ static void note_presence(struct kept_manifest *kept, const cJSON *set)
 static bool is_abandoned(const struct kept_manifest *kept)
 {
     const struct controller *controller = kept->controller;
-    return kept->presence != PRESENT &&
+    return kept->presence != PRESENT && !PLANT("abandoned-stays-so") &&
            env_boot_us(controller->env) - kept->since_boot_us >= controller->options.resize_abandoned_us;
 }
 

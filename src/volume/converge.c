@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "volume/converge_parts.h"
 
+#include "base/plant.h"
 #include "base/time_text.h"
 
 /* A server that cannot say now is asked again after so long. */
@@ -182,7 +183,7 @@ const struct volume_decision *converge_decide(struct converge *converge, const c
 static void choose_never_went(struct converge *converge)
 {
     const char *uid = kube_object_uid(converge->kept);
-    bool is_forestalled = uid && str_equal(converge->forestalled, uid);
+    bool is_forestalled = (uid && str_equal(converge->forestalled, uid)) || PLANT("kept-is-dropped-at-once");
     converge->object = is_forestalled ? converge->kept : converge->look->set;
     converge_go(converge, is_forestalled ? CONVERGE_DROP : CONVERGE_FORESTALL);
 }

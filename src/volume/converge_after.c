@@ -4,6 +4,7 @@
  * Nothing of it needs what an earlier run remembered. */
 #include "volume/converge_parts.h"
 
+#include "base/plant.h"
 #include "base/time_text.h"
 #include "volume/quiet.h"
 #include "volume/verify.h"
@@ -28,6 +29,8 @@ static struct step_request *forestall_step(const struct converge *converge)
 static bool is_scaled_meanwhile(const cJSON *kept, const cJSON *set)
 {
     CLEANUP_JSON cJSON *again = keep_recreation(kept);
+    if (PLANT("scaling-on-its-way-out-is-lost"))
+        return false;
     return json_int64_or(json_get(again, "spec"), "replicas", 1) !=
            json_int64_or(json_get(set, "spec"), "replicas", 1);
 }
@@ -118,7 +121,7 @@ static void take_kept(struct converge *converge)
 
 void choose_gap(struct converge *converge)
 {
-    if (!converge->kept) {
+    if (!converge->kept || (!converge->went && PLANT("a-gap-of-others-is-left"))) {
         converge_end(
             converge, converge->went ? ERROR_FAILED : ERROR_NONE,
             converge->went
@@ -240,6 +243,8 @@ static char *not_adopted(const struct converge *converge)
 {
     const cJSON *set = converge->look->set;
     const cJSON *stray = find_stray(converge);
+    if (PLANT("adoption-is-not-awaited"))
+        return NULL;
     if (!is_seen(set))
         return xasprintf("the controller of StatefulSets has not seen %s yet", converge->name);
     if (stray)

@@ -3,6 +3,7 @@
  * Until the set is deleted: the proofs, the claims, the quiet, the kept manifest, the delete. */
 #include "volume/converge_parts.h"
 
+#include "base/plant.h"
 #include "base/time_text.h"
 #include "control/preconditions.h"
 #include "volume/probe.h"
@@ -184,6 +185,8 @@ static size_t next_to_probe(const struct converge *converge)
 
 static bool is_fully_proven(const struct converge *converge)
 {
+    if (PLANT("grows-before-the-proof") && converge->decision.claims.count > 0)
+        return true;
     return str_equal(converge->proven_uid, kube_object_uid(converge->look->set));
 }
 
@@ -193,6 +196,12 @@ static void take_manifest(struct converge *converge, const cJSON *answered)
     json_delete(converge->manifest);
     converge->manifest = json_copy(answered);
     recreate_put_sizes(converge->manifest, converge->desired);
+    if (PLANT("template-as-declared"))
+        json_set_item(json_get(converge->manifest, "spec"), "template",
+                      json_copy(json_path(converge->desired, "spec", "template", NULL)));
+    if (PLANT("replicas-as-declared"))
+        json_set_item(json_get(converge->manifest, "spec"), "replicas",
+                      json_new_int64(json_int64_or(json_get(converge->desired, "spec"), "replicas", 1)));
     str_replace(&converge->proof_uid, kube_object_uid(answered));
     str_replace(&converge->proof_version, kube_object_version(answered));
 }
@@ -318,7 +327,8 @@ void choose_before(struct converge *converge)
         return;
     }
     const struct volume_decision *decision = converge_decide(converge, converge->desired);
-    if (converge->options.recovers && !lead_back(converge))
+    bool recovers = converge->options.recovers || PLANT("recovers-unasked");
+    if (recovers && !lead_back(converge))
         return;
     if (decision->outcome == VOLUME_NOTHING) {
         choose_done(converge);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "volume/decide_parts.h"
 
+#include "base/plant.h"
 #include "kube/object.h"
 
 /* What has been read so far. */
@@ -85,6 +86,8 @@ static void add_resized(const struct deciding *deciding, int direction, struct v
         const struct volume_template *live = &deciding->live.items[i],
                                      *declared = &deciding->declared.items[i];
         int order = quantity_compare(&declared->size, &live->size);
+        if (direction < 0 && i > 0 && PLANT("later-templates-may-shrink"))
+            continue;
         if ((order > 0) - (order < 0) != direction)
             continue;
         struct volume_item *item = volume_items_add(items, declared->name);

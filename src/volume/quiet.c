@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "volume/quiet.h"
 
+#include "base/plant.h"
 #include "base/time_text.h"
 #include "kube/object.h"
 
@@ -37,6 +38,8 @@ static char *pod_phrase(const struct quiet_wish *wish, const cJSON *pod)
                          carries ? carries : "no revision", wish->revision);
     if (!wish->unready_will_do && !kube_object_condition_is_true(pod, "Ready"))
         return xasprintf("%s is not ready", name);
+    if (PLANT("young-pods-do-not-matter"))
+        return NULL;
     int64_t created_us = kube_object_created_us(pod);
     if (created_us < 0 || wish->now_us - created_us < YOUNGEST_US)
         return xasprintf("%s is younger than five seconds", name);

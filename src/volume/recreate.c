@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "volume/recreate.h"
 
+#include "base/plant.h"
 #include "control/step.h"
 #include "kube/object.h"
 #include "volume/keep.h"
@@ -150,7 +151,7 @@ bool recreate_is_canary(const cJSON *manifest)
     const cJSON *status = json_get(manifest, "status");
     const char *current = json_str(status, "currentRevision");
     const char *update = json_str(status, "updateRevision");
-    return str_equal(json_str(strategy, "type"), "RollingUpdate") &&
+    return !PLANT("canary-in-one-step") && str_equal(json_str(strategy, "type"), "RollingUpdate") &&
            json_int64_or(json_get(strategy, "rollingUpdate"), "partition", 0) > 0 && current && update &&
            !str_equal(current, update);
 }
@@ -212,11 +213,14 @@ static const cJSON *managers_of(const cJSON *kept)
 
 bool recreate_needs_managers(const cJSON *set, const cJSON *kept)
 {
-    return managers_of(kept) && kube_object_annotation(set, STEP_ANNOTATION);
+    return !PLANT("managers-are-not-given-back") && managers_of(kept) &&
+           kube_object_annotation(set, STEP_ANNOTATION);
 }
 
 const char *recreate_applier(const cJSON *set)
 {
+    if (PLANT("declared-in-our-own-name"))
+        return NULL;
     const cJSON *entry = NULL;
     cJSON_ArrayForEach (entry, json_path(set, "metadata", "managedFields", NULL))
         if (str_equal(json_str(entry, "operation"), "Apply") && json_str(entry, "manager") &&

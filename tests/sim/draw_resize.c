@@ -299,9 +299,12 @@ static int draw_infeasible(struct dice *dice, struct sizes *sizes, struct operat
     put(&ret[0], DO_STORAGE, dice_pause(dice), 0, 0, most);
     put(&ret[1], DO_CONVERGE, US_PER_S, user, 0, text);
     print_sizes(sizes, text);
-    put(&ret[2], DO_RECOVER, dice_pause(dice) + 20 * US_PER_S, user, CONVERGE_WAITS, text);
-    put(&ret[3], DO_STORAGE, dice_pause(dice) + 20 * US_PER_S, 0, 0, "ok");
-    return 4;
+    int at = 2;
+    if (dice_one_in(dice, 2)) /* is refused */
+        put(&ret[at++], DO_CONVERGE, 20 * US_PER_S, user, 0, text);
+    put(&ret[at++], DO_RECOVER, dice_pause(dice) + 20 * US_PER_S, user, CONVERGE_WAITS, text);
+    put(&ret[at++], DO_STORAGE, dice_pause(dice) + 20 * US_PER_S, 0, 0, "ok");
+    return at;
 }
 
 /* While the set is away somebody scales, deletes a pod, makes it by hand, or goes on. */
@@ -337,9 +340,44 @@ static int draw_young_pods(struct dice *dice, struct sizes *sizes, struct operat
     return 4;
 }
 
+/* Less of the last template, or another immutable field, and more of the first: nothing is to be written. */
+static int draw_refused(struct dice *dice, const struct sizes *sizes, struct operation *ret)
+{
+    char text[TEXT_MAX];
+    struct sizes wanted = *sizes;
+    bool smaller = dice_one_in(dice, 2);
+    wanted.gi[0] += 2;
+    if (smaller)
+        wanted.gi[wanted.count - 1] = sizes->gi[wanted.count - 1] - 1;
+    print_sizes(&wanted, text);
+    put(&ret[0], DO_CONVERGE, dice_pause(dice), (int)dice_below(dice, USERS_MAX),
+        smaller ? 0 : CONVERGE_OTHER_SERVICE, text);
+    put(&ret[1], DO_SET_AGAIN, 20 * US_PER_S, 0, 0, "");
+    return 2;
+}
+
+/* Who deletes the set is killed while the network still holds his delete, and somebody else begins. */
+static int draw_late_delete(struct dice *dice, struct sizes *sizes, struct operation *ret)
+{
+    char text[TEXT_MAX], how[TEXT_MAX];
+    int user = (int)dice_below(dice, USERS_MAX);
+    grow(dice, sizes);
+    print_sizes(sizes, text);
+    snprintf(how, sizeof(how), "%u 0 never", dice_below(dice, 6));
+    put(&ret[0], DO_FAULT, US_PER_S, 0, 0, "late=9s,verb=delete,resource=statefulsets");
+    put(&ret[1], DO_CONVERGE, US_PER_S, user, 0, text);
+    put(&ret[2], DO_COMMAND_DIES, 0, user, 3 + (int)dice_below(dice, 6), how);
+    put(&ret[3], DO_CONVERGE, (int64_t)dice_below(dice, 3000) * US_PER_MS, 1 - user, 0, text);
+    return 4;
+}
+
 static int draw_story(struct dice *dice, struct sizes *sizes, struct operation *ret)
 {
-    switch (dice_below(dice, 6)) {
+    switch (dice_below(dice, 8)) {
+    case 3:
+        return draw_refused(dice, sizes, ret);
+    case 4:
+        return draw_late_delete(dice, sizes, ret);
     case 0:
         return draw_infeasible(dice, sizes, ret);
     case 1:
@@ -359,7 +397,7 @@ void draw_resize(struct draw *draw)
     draw->sets[0].start = draw->resize.start;
     struct sizes sizes = {.count = draw->resize.templates};
     for (int i = 0; i < sizes.count; i++)
-        sizes.gi[i] = 1;
+        sizes.gi[i] = 2;
     int count = 2 + (int)dice_below(&dice, 14);
     while (draw->count < count) {
         struct operation story[STORY_MAX];

@@ -28,7 +28,7 @@ void judge_take_heal(struct judge *judge);
 
 /* A person's command: what it wants is the program's wish; how it ended, an enum error_code. */
 void judge_take_command_start(struct judge *judge, const struct program *program);
-void judge_take_command_end(struct judge *judge, const struct program *program, int code);
+void judge_take_command_end(struct judge *judge, struct program *program, int code);
 
 bool judge_has_lost_journal(const struct judge *judge);
 

@@ -5,7 +5,7 @@
  * at the end (19) sees resize.c. */
 #include "judge_parts.h"
 
-#include "command.h"
+#include "resize.h"
 
 #include "control/step.h"
 #include "kube/object.h"
@@ -129,12 +129,16 @@ static void judge_made(struct judge *judge, const struct kubesim_change *change)
     judge->report->remade++;
     int number = replicas_of(change->after), least = 0;
     int64_t since_us = judge_now_us(judge) - NOTED_WITHIN_US - 8 * judge->world->draw->network_us;
-    bool is_excused = set->wanted_while_dying && judge->disturbed_us > 0;
+    int64_t wanted_us =
+        set->wanted_count ? set->wanted[(set->wanted_count - 1) % WANTED_MAX].at_us : NEVER_US;
+    bool is_excused = judge->fault_pending || judge->disturbed_us >= wanted_us;
     if (number != judge_wanted_replicas(judge) &&
         !(set->wanted_while_dying && (is_excused || was_wanted_since(judge, since_us, number, &least))))
         judge_break(judge, 22, "%s makes StatefulSet %s again with %d replicas, and others wanted %d",
                     change->audit_id, change->name, number, judge_wanted_replicas(judge));
-    want_replicas(judge, number); /* what was asked of it in its last moment is lost */
+    /* What was asked of it in its last moment is lost; whose manifest says so sees that. */
+    want_replicas(judge, number);
+    judge->world->resize->replicas = number;
 }
 
 /* It is on its way out by one of us: its pods stay, and whoever finds it gone can make it again. */
@@ -176,7 +180,9 @@ static void judge_refused(struct judge *judge, const struct kubesim_change *chan
     if (!key || key->program < FIRST_USER)
         return;
     int user = key->program - FIRST_USER;
-    if (seen(judge)->refuses[user])
+    const struct journal *journal = judge->world->programs[key->program].journal;
+    bool is_of_this_run = journal && str_starts_with(key->key, journal_nonce(journal));
+    if (seen(judge)->refuses[user] && is_of_this_run)
         judge_break(judge, 20, "user %d's command is to be refused, and changes %s %s", user, change->kind,
                     change->name);
 }
@@ -383,26 +389,30 @@ static bool anything_is_kept(struct judge *judge)
     return items && items->child;
 }
 
+/* One template of the set has more than is declared now. */
+static bool is_smaller(const cJSON *set, const char *sizes)
+{
+    CLEANUP_JSON cJSON *declared = json_copy(set);
+    if (!recreate_take_sizes(declared, sizes))
+        return false;
+    const cJSON *was = json_path(set, "spec", "volumeClaimTemplates", NULL)->child;
+    const cJSON *is = json_path(declared, "spec", "volumeClaimTemplates", NULL)->child;
+    for (; was && is; was = was->next, is = is->next) {
+        struct quantity before, after;
+        if (read_size(request_of(was), &before) && read_size(request_of(is), &after) &&
+            quantity_compare(&after, &before) < 0)
+            return true;
+    }
+    return false;
+}
+
 /* Less of a template than the set has, or another immutable field. */
 static bool is_to_be_refused(struct judge *judge, const struct command_wish *wish)
 {
     const cJSON *set = find_set(judge);
     if (wish->kind != COMMAND_CONVERGE || !set || kube_object_is_deleting(set))
         return false;
-    CLEANUP_JSON cJSON *declared = json_copy(set);
-    if (wish->flags & CONVERGE_OTHER_SERVICE)
-        return true;
-    if (!recreate_take_sizes(declared, wish->sizes))
-        return false;
-    struct volume_decision decision CLEANUP_VOLUME_DECISION = {0};
-    volume_decide(&(struct volume_input){.desired = declared, .live = set}, &decision);
-    return decision.outcome == VOLUME_SHRINK;
-}
-
-/* An earlier command of his may have left something that is ended first. */
-static bool has_written_before(const struct program *program)
-{
-    return program->steps > 0;
+    return (wish->flags & CONVERGE_OTHER_SERVICE) || is_smaller(set, wish->sizes);
 }
 
 static bool another_runs(const struct judge *judge, const struct program *program)
@@ -420,7 +430,7 @@ void judge_take_command_start(struct judge *judge, const struct program *program
     for (int i = 0; i < USERS_MAX; i++)
         set->refuses[i] = false;
     set->refuses[program->user] = !another_runs(judge, program) && !anything_is_kept(judge) &&
-                                  !has_written_before(program) && is_to_be_refused(judge, program->wish);
+                                  !program->left_undone && is_to_be_refused(judge, program->wish);
 }
 
 static bool is_owned(const cJSON *object, const char *uid)
@@ -447,11 +457,15 @@ static void judge_whose(struct judge *judge, const char *when)
         judge_break(judge, 21, "%s: the StatefulSet carries the key of a step, and is not the user's", when);
 }
 
-void judge_take_command_end(struct judge *judge, const struct program *program, int code)
+void judge_take_command_end(struct judge *judge, struct program *program, int code)
 {
     struct seen_statefulset *set = seen(judge);
     const cJSON *live = find_set(judge);
     set->refuses[program->user] = false;
+    if (code == 0)
+        program->left_undone = false;
+    else if (code != ERROR_REFUSED && code != ERROR_INVALID && code != ERROR_FORBIDDEN)
+        program->left_undone = true;
     if (code == 0 && live && !kube_object_is_deleting(live) && !another_runs(judge, program) &&
         program->has_made_uid[0] && str_equal(program->has_made_uid, kube_object_uid(live)))
         judge_whose(judge, "the command is done");
@@ -494,6 +508,7 @@ void judge_look_at_statefulset(struct judge *judge, const char *sizes)
     if (replicas_of(set) != judge_wanted_replicas(judge))
         judge_break(judge, 22, "at the end the StatefulSet has %d replicas, and others wanted %d",
                     replicas_of(set), judge_wanted_replicas(judge));
-    judge_sizes(judge, set);
+    if (!judge->statefulset.recovers) /* half a way back leaves claims below their template */
+        judge_sizes(judge, set);
     judge_whose(judge, "at the end");
 }

@@ -260,6 +260,7 @@ static bool find_plant(struct world *world, const struct plant *plant)
     double begun = now_s();
     plant_set(plant->name);
     sought = plant->invariant;
+    draw_only(sought < RESIZE_INVARIANTS_FIRST ? WORLDS_NEOSET : WORLDS_RESIZE);
     for (int runs = 1; runs <= PLANT_RUNS_MAX; runs++) {
         struct draw draw;
         draw_make((uint64_t)runs, &draw);

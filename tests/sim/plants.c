@@ -45,6 +45,21 @@ static const struct plant plants[] = {
     {"completion-by-waiting", 14, "a pod that is ready again is taken as done"},
     {"done-pods-moved-again", 15, "a pod that is done is moved once more"},
     {"unready-pods-replaced", 15, "a pod that worked and broke is deleted"},
+    {"larger-claims-are-led-back", 16, "a claim that is larger than its template is lowered"},
+    {"recovers-unasked", 16, "a converge leads claims back that could not grow"},
+    {"young-pods-do-not-matter", 17, "a set goes while its pods are younger than the collector's picture"},
+    {"canary-in-one-step", 17, "pods below the partition come back on the newest version"},
+    {"kept-is-dropped-at-once", 18, "what is kept is dropped while another's delete may arrive"},
+    {"template-as-declared", 18, "a restart that the manifest does not know is not kept"},
+    {"abandoned-stays-so", 19, "a set whose caller never comes back is not made again"},
+    {"a-gap-of-others-is-left", 19, "who finds a set gone that another took says that there is none"},
+    {"grows-before-the-proof", 20, "claims grow before the server has agreed to the rest"},
+    {"later-templates-may-shrink", 20, "only of the first template a smaller size is refused"},
+    {"managers-are-not-given-back", 21, "the fields of the set that was made again are neosetctl's"},
+    {"declared-in-our-own-name", 21, "sizes are declared in the name of neosetctl"},
+    {"adoption-is-not-awaited", 21, "a command is done before the set has its pods"},
+    {"scaling-on-its-way-out-is-lost", 22, "who scales a set on its way out is not heard"},
+    {"replicas-as-declared", 22, "the set is made again with the manifest's replicas"},
 };
 
 size_t plant_count(void)

@@ -11,6 +11,9 @@ struct plant {
     const char *sentence;
 };
 
+/* This one and those after it are of worlds of a StatefulSet. */
+enum { RESIZE_INVARIANTS_FIRST = 16, INVARIANTS = 22 };
+
 size_t plant_count(void);
 const struct plant *plant_at(size_t index);
 /* NULL: there is none of this name. */

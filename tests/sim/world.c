@@ -152,6 +152,7 @@ void program_kill(struct program *program)
     report_tell(program->world->report, "%s %d is killed",
                 program->wish ? "the command of user" : "controller",
                 program->wish ? program->user : program->index);
+    program->left_undone = true;
     drop(program, NULL);
 }
 

@@ -32,6 +32,7 @@ struct program {
     struct command_wish *wish; /* of the person's last one; NULL: it is a controller's */
     int user;                  /* the person */
     uint64_t steps;            /* that have left, of all its lives */
+    bool left_undone;          /* its last command was killed, or failed */
     char has_made_uid[48];     /* the StatefulSet that it made last */
     int last_code;             /* enum error_code of the last command that ended; its sentence */
     char last_sentence[SENTENCE_MAX];

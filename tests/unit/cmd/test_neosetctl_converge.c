@@ -298,7 +298,7 @@ static void it_waits_for_quiet_pods_says_so_and_is_gone_on_with(void **state)
 {
     struct stage *stage = *state;
     CLEANUP_FREE char *pods = pods_text(stage, false);
-    expect_resize(stage, "converge", " --timeout 1s", 1, "waiting: db-", "goes on");
+    expect_resize(stage, "converge", " --timeout 2s", 1, "waiting: db-", "goes on");
     CLEANUP_FREE char *claims = claims_text(stage);
     assert_string_equal(claims, "data-db-0 2Gi\ndata-db-1 2Gi\ndata-db-2 2Gi\n");
     wait_for_old_pods();
