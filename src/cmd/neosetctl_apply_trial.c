@@ -92,7 +92,7 @@ static bool is_about_the_object(const struct kube_answer *answer)
     return answer->outcome == KUBE_REFUSED && !answer->stranger &&
            (answer->http == 400 || answer->http == 403 || answer->http == 404 || answer->http == 405 ||
             answer->http == 409 || answer->http == 413 || answer->http == 415 || answer->http == 422 ||
-            (answer->http == 500 && !*answer->reason));
+            kube_answer_is_unreadable(answer));
 }
 
 /* --- the two questions ---------------------------------------------------------------------------------- */

@@ -3,12 +3,6 @@
 
 #include "kube/object.h"
 
-/* A Status of the API server itself: a page of some proxy between us and it says nothing. */
-static bool is_status(const struct kube_answer *answer)
-{
-    return str_equal(json_str(answer->body, "kind"), "Status");
-}
-
 /* --- whose answer --------------------------------------------------------------------------------------- */
 
 /* NULL and "" are the same. */
@@ -93,8 +87,7 @@ static enum answer_class classify_refusal(enum step_kind kind, const struct kube
     case 422:
         return kube_answer_has_cause_field(answer, "metadata.uid") ? ANSWER_ECHO : ANSWER_REJECTED;
     case 500:
-        /* The server could not read the manifest: nothing was written. */
-        return is_status(answer) && !*answer->reason ? ANSWER_REJECTED : ANSWER_UNKNOWN;
+        return kube_answer_is_unreadable(answer) ? ANSWER_REJECTED : ANSWER_UNKNOWN;
     default:
         return http >= 500 ? ANSWER_UNKNOWN : ANSWER_REJECTED;
     }

@@ -354,6 +354,17 @@ bool kube_answer_has_cause_field(const struct kube_answer *answer, const char *f
     return false;
 }
 
+bool kube_answer_is_unreadable(const struct kube_answer *answer)
+{
+    static const char *const words[] = {"failed to ", "resourceVersion should not be set "};
+    if (answer->http != 500 || !is_status(answer->body) || *answer->reason)
+        return false;
+    for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+        if (str_starts_with(answer->message, words[i]))
+            return true;
+    return false;
+}
+
 /* A 404 that speaks of no object: the server has no such collection. */
 static bool is_missing_collection(const struct kube_answer *answer)
 {

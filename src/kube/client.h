@@ -105,6 +105,10 @@ void kube_client_refresh_credentials(struct kube_client *client);
 
 /* True when the answer has a cause with this field, e.g. "metadata.uid". */
 bool kube_answer_has_cause_field(const struct kube_answer *answer, const char *field);
+/* A 500 whose Status has no reason, in the words of a server that could not read what was sent: its store was
+ * not asked. Any other such 500 ("rpc error: code = Unavailable ...", "etcdserver: request timed out") comes
+ * from its store, and leaves open whether the write was done. Seen on 1.36.3 and 1.37.2. */
+bool kube_answer_is_unreadable(const struct kube_answer *answer);
 /* A sentence for people: names what was asked, the server's code and words, and what to do for the usual ones
  * (forbidden: which verb on what; 404 of a collection: the definition is missing; untrusted certificate ...).
  * Says no more of the server's words than summary does, so it may go anywhere. The caller's. */

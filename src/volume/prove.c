@@ -67,9 +67,7 @@ static enum prove_verdict judge_refusal(const struct kube_answer *answer)
             return PROVE_ANOTHER;
         return any_cause(answer, is_immutable) ? PROVE_OTHER_IMMUTABLE : PROVE_BAD_MANIFEST;
     case 500:
-        return str_equal(json_str(answer->body, "kind"), "Status") && *answer->reason == '\0'
-                   ? PROVE_UNREADABLE
-                   : PROVE_LATER;
+        return kube_answer_is_unreadable(answer) ? PROVE_UNREADABLE : PROVE_LATER;
     default:
         return answer->http == 400 || answer->http == 413 || answer->http == 415 ? PROVE_BAD_MANIFEST
                                                                                  : PROVE_LATER;

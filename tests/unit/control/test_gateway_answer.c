@@ -1,3 +1,5 @@
+/* A Status of the API server without a reason. */
+#define WORDS_500(words) "{\"kind\":\"Status\",\"status\":\"Failure\",\"message\":\"" words "\",\"code\":500}"
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What the gateway makes of each answer (journal.md, "In doubt", rule 3) and of what is read afterwards. */
@@ -48,8 +50,18 @@ static const struct answer_case {
     {"415 is rejected", PATCHES, 415, STATUS_OF(415, "UnsupportedMediaType"), CLOSED, JOURNAL_REJECTED},
     {"422 is rejected", PATCHES, 422, STATUS_OF(422, "Invalid"), CLOSED, JOURNAL_REJECTED},
     {"404 to a create is rejected", CREATES, 404, NOT_FOUND, CLOSED, JOURNAL_REJECTED},
-    {"500 without a reason is rejected", PATCHES, 500,
-     "{\"kind\":\"Status\",\"status\":\"Failure\",\"message\":\"m\",\"code\":500}", CLOSED, JOURNAL_REJECTED},
+    {"500 for a manifest that cannot be read is rejected", PATCHES, 500,
+     WORDS_500(
+         "failed to create typed patch object (a/db; apps/v1, Kind=StatefulSet): .x: field not declared"),
+     CLOSED, JOURNAL_REJECTED},
+    {"500 for a version on a create is rejected", CREATES, 500,
+     WORDS_500("resourceVersion should not be set on objects to be created"), CLOSED, JOURNAL_REJECTED},
+    {"500 of a store that died is unknown", PATCHES, 500,
+     WORDS_500("rpc error: code = Unavailable desc = error reading from server: EOF"), READ, 0},
+    {"500 of a store that is slow is unknown", CREATES, 500, WORDS_500("etcdserver: request timed out"), READ,
+     0},
+    {"500 at the end of the server's patience is unknown", PATCHES, 500,
+     WORDS_500("context deadline exceeded"), READ, 0},
     {"500 with a reason is unknown", PATCHES, 500, STATUS_OF(500, "InternalError"), READ, 0},
     {"500 of a proxy is unknown", PATCHES, 500, "<html>oops</html>", READ, 0},
     {"502 is unknown", PATCHES, 502, "", READ, 0},

@@ -491,7 +491,9 @@ static void a_manifest_that_cannot_be_read_is_tried_once_more(void **state)
     for (int i = 0; i < 2; i++) {
         look(scene);
         expect(scene, CONVERGE_PROVE_APPLY);
-        answer(scene, 500, "{\"kind\":\"Status\",\"status\":\"Failure\",\"message\":\"x\",\"code\":500}");
+        answer(scene, 500,
+               "{\"kind\":\"Status\",\"status\":\"Failure\",\"message\":\"failed to create typed patch "
+               "object\",\"code\":500}");
     }
     expect_end(scene, ERROR_INVALID, "cannot read the manifest");
 }

@@ -180,6 +180,12 @@ static void without_an_answer_nobody_knows(void **state)
     /* A page of a proxy with status 500 is not the server's word on the manifest. */
     answer.http = 500;
     assert_int_equal(prove_apply(&answer), PROVE_LATER);
+    /* Nor is what its store says. */
+    CLEANUP_JSON cJSON *status = json_new_object();
+    json_add_str(status, "kind", "Status");
+    answer.body = status;
+    answer.message = "rpc error: code = Unavailable desc = error reading from server: EOF";
+    assert_int_equal(prove_apply(&answer), PROVE_LATER);
 }
 
 static const struct {
