@@ -43,6 +43,17 @@ static bool has_pods(const struct plan *plan)
     return false;
 }
 
+/* Pods that tell themselves of an update which is not done have left what they were proven on, whatever they
+ * are said to be on now. */
+static void leave_unfinished(struct plan *plan)
+{
+    for (size_t i = 0; i < plan->slot_count; i++) {
+        const struct slot *slot = &plan->slots[i];
+        if (slot->ours && slot->pod->state && slot->pod->state->step && !slot->completion.done)
+            ordinals_add(&plan->next.left, slot->ordinal);
+    }
+}
+
 static void settle_stable(struct plan *plan)
 {
     struct neoset_deciding *next = &plan->next;
@@ -54,11 +65,13 @@ static void settle_stable(struct plan *plan)
         stable = plan->wanted;
     if (!stable)
         return;
-    if (lost)
+    if (lost) {
         plan_event(plan, -1, true, "StableRevisionLost", NULL,
                    "The stable revision %s was deleted: %s takes its place.", next->stable, stable->name);
-    else
+    } else {
         next->stable_proven = has_pods(plan);
+        leave_unfinished(plan);
+    }
     str_replace(&next->stable, stable->name);
 }
 

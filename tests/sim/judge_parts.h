@@ -65,6 +65,7 @@ struct seen_pod {
     char deleted_uid[48];             /* the last one that we deleted */
     bool waits, scheduled;
     int64_t waited_us; /* moved, and not in service, while time counts */
+    bool restored; /* its status is what a restored storage shows again: its kubelet has not spoken since */
     /* Done. */
     int64_t done_generation; /* 0: not done */
     unsigned replaced_when_done[TRUTHS_MAX];

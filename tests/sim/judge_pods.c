@@ -219,6 +219,10 @@ void judge_take_pod(struct judge *judge, const struct kubesim_change *change)
     } else {
         pod->there = false;
     }
+    if (!change->user)
+        pod->restored = true;
+    else if (str_starts_with(change->user, "system:node:"))
+        pod->restored = false;
     if (change->user) /* a storage that is restored is no kubelet's doing */
         check_stays_done(judge, pod);
     note_times(judge, pod, &before, key != NULL);

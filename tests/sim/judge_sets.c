@@ -90,6 +90,8 @@ static void check_done(struct judge *judge, struct seen_set *set, int ordinal, c
     struct seen_pod *pod = &set->pods[ordinal];
     if (!pod->there || pod->deleting || strcmp(pod->revision, now->target) != 0)
         return; /* it was, when this was decided */
+    if (pod->restored)
+        return; /* nobody but its kubelet can know what runs there */
     const cJSON *tree = judge_pod_tree(judge, pod->name);
     struct kubelet_truth truths[TRUTHS_MAX];
     size_t count = kubelet_see_truth(sim_server_kubelet(judge->world->server), pod->uid, truths, TRUTHS_MAX);

@@ -595,6 +595,26 @@ static void a_lost_status_is_made_up_for_by_the_pods(void **state)
     let_the_rest_follow(fake);
 }
 
+/* Its pods say so themselves: one whose update no kubelet has seen is not proven by being there. */
+static void a_lost_status_proves_no_unfinished_update(void **state)
+{
+    (void)state;
+    CLEANUP_FAKE struct fake *fake = make_running(1, "db:1");
+    fake_set_image(fake, "db:2");
+    while (fake->counts.patches == 0)
+        fake_run(fake, 1);
+    fake->no_kubelet = true;
+    fake_lose_status(fake);
+    int opens = fake->counts.opens;
+    fake_run(fake, 20);
+    assert_int_equal(fake_number(fake, "updatedReplicas"), 0);
+    assert_int_equal(fake->counts.opens, opens);
+    fake->no_kubelet = false;
+    assert_true(fake_run_until(fake, "Completed", 100));
+    assert_int_equal(fake_number(fake, "updatedReplicas"), 1);
+    assert_int_equal(fake->counts.patches, 1);
+}
+
 static void a_deleted_stable_revision_gives_its_place_to_the_target(void **state)
 {
     (void)state;
@@ -681,6 +701,7 @@ int main(void)
         cmocka_unit_test(a_target_that_comes_without_pods_begins_with_a_canary),
         cmocka_unit_test(a_pod_that_ran_out_of_time_stops_the_rollout_and_is_named),
         cmocka_unit_test(a_lost_status_is_made_up_for_by_the_pods),
+        cmocka_unit_test(a_lost_status_proves_no_unfinished_update),
         cmocka_unit_test(a_deleted_stable_revision_gives_its_place_to_the_target),
         cmocka_unit_test(nothing_changed_so_nothing_is_written),
         cmocka_unit_test(a_step_in_doubt_holds_every_other_update),
