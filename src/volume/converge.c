@@ -237,9 +237,32 @@ struct step_request *converge_step(const struct converge *converge, enum step_ki
     return request;
 }
 
+char *converge_permission_hint(const struct converge *converge, int http)
+{
+    static const char *const permissions[CONVERGE_STAGE_COUNT] = {
+        [CONVERGE_PROVE_APPLY] = "patch statefulsets.apps",
+        [CONVERGE_PROVE_CREATE] = "create statefulsets.apps",
+        [CONVERGE_PROVE_DELETE] = "delete statefulsets.apps",
+        [CONVERGE_KEEP] = "create controllerrevisions.apps",
+        [CONVERGE_DELETE] = "delete statefulsets.apps",
+        [CONVERGE_NOTE] = "patch controllerrevisions.apps",
+        [CONVERGE_RELEASE] = "patch pods",
+        [CONVERGE_MAKE] = "create statefulsets.apps",
+        [CONVERGE_SECOND] = "patch statefulsets.apps",
+        [CONVERGE_MANAGERS] = "patch statefulsets.apps",
+        [CONVERGE_DROP] = "delete controllerrevisions.apps",
+    };
+    const char *permission = permissions[converge->stage];
+    return http == 403 && permission
+               ? xasprintf("; you need the permission: `kubectl auth can-i %s -n %s` tells", permission,
+                           converge->namespace)
+               : xstrdup("");
+}
+
 static void take_rejected(struct converge *converge, const struct converge_outcome *outcome)
 {
     const char *words = outcome->summary ? outcome->summary : "";
+    CLEANUP_FREE char *hint = NULL;
     switch (converge->stage) {
     case CONVERGE_GROW:
     case CONVERGE_CATCH_UP:
@@ -253,9 +276,12 @@ static void take_rejected(struct converge *converge, const struct converge_outco
                       converge->name, words));
         return;
     default:
-        converge_end(converge, outcome->http == 403 ? ERROR_FORBIDDEN : ERROR_FAILED,
-                     xasprintf("StatefulSet %s: the server refuses (\"%s\"): %s", converge->name,
-                               stages[converge->stage].text, words));
+        hint = converge_permission_hint(converge, outcome->http);
+        converge_end(
+            converge, outcome->http == 403 ? ERROR_FORBIDDEN : ERROR_FAILED,
+            xasprintf("StatefulSet %s: the server refuses (\"%s\"): %s%s; nothing is lost: when that is "
+                      "mended, `neosetctl continue -n %s` goes on",
+                      converge->name, stages[converge->stage].text, words, hint, converge->namespace));
     }
 }
 

@@ -419,10 +419,11 @@ static void refuse_proof(struct converge *converge, enum prove_verdict verdict,
                            : verdict == PROVE_FORBIDDEN                                 ? ERROR_FORBIDDEN
                                                                                         : ERROR_REFUSED;
     const char *hint = verdict == PROVE_MANAGERS ? " (--force-conflicts takes them over)" : "";
+    CLEANUP_FREE char *permission = converge_permission_hint(converge, answer->http);
     converge_end(converge, code,
-                 xasprintf("StatefulSet %s, a dry run (it %s): %s%s%s%s: %s", converge->name,
+                 xasprintf("StatefulSet %s, a dry run (it %s): %s%s%s%s: %s%s", converge->name,
                            converge_stage_text(converge->stage), prove_text(verdict), *fields ? ": " : "",
-                           fields, hint, answer->summary));
+                           fields, hint, answer->summary, permission));
 }
 
 /* A set that was scaled since its pods were looked at has pods that are too young for the delete. Its status
@@ -579,11 +580,12 @@ void claim_rejected(struct converge *converge, const struct converge_outcome *ou
     const struct volume_item *claim = claim_now(converge);
     converge_end(
         converge, ERROR_FAILED,
-        xasprintf("StatefulSet %s: claim %s may not grow from %s to %s although its dry run was well: %s. A "
-                  "quota may have no room for all of them. %d claims are grown and stay so; StatefulSet %s "
-                  "is as it was: make room, and run it again",
-                  converge->name, claim->name, claim->from ? claim->from : "nothing", claim->to, words,
-                  converge->grown, converge->name));
+        xasprintf(
+            "StatefulSet %s: claim %s may not grow from %s to %s although its dry run was well: %s. A "
+            "quota may have no room for all of them, or its storage class lets no volume grow any more. %d "
+            "claims are grown and stay so; StatefulSet %s is as it was: mend that, and run it again",
+            converge->name, claim->name, claim->from ? claim->from : "nothing", claim->to, words,
+            converge->grown, converge->name));
 }
 
 static struct step_request *grow_step(const struct converge *converge)

@@ -86,6 +86,8 @@ void converge_note(struct converge *converge, const char *format, ...) __attribu
 void converge_ask_later(struct converge *converge, const struct kube_answer *answer);
 const struct volume_decision *converge_decide(struct converge *converge, const cJSON *declared);
 void converge_choose(struct converge *converge);
+/* "; you need the permission ..." for the stage, when it was refused with 403, else ""; the caller's. */
+char *converge_permission_hint(const struct converge *converge, int http);
 /* object NULL: a create; reason is taken over. */
 struct step_request *converge_step(const struct converge *converge, enum step_kind kind,
                                    enum kube_resource resource, const char *name, const cJSON *object,
