@@ -164,9 +164,9 @@ static void take_step(struct drive *drive, struct step_request *request)
     journal_commit(options->journal);
     if (r == 0)
         return;
-    /* An earlier run wanted something else and is in doubt: that is made impossible first. */
-    if (r == -ERROR_CONFLICT)
-        settle(drive);
+    /* What an earlier run wanted is in doubt - of this object, or of an operation that went elsewhere: it is
+     * made impossible first. */
+    settle(drive);
     forget_step(drive);
     converge_look_again(drive->converge);
     take_look_turn(drive, AGAIN_US, NULL);

@@ -79,7 +79,16 @@ static void draw_rest(struct dice *dice, struct draw *ret)
 
 static const char *draw_fault(struct dice *dice)
 {
+    /* A first and a last proof come before what is meant: the third of its kind. */
     static const char *const faults[] = {
+        "lost,verb=delete,resource=statefulsets,nth=3",
+        "late=3s,verb=delete,resource=statefulsets,nth=3",
+        "late=12s,verb=delete,resource=statefulsets,nth=3",
+        "drop,verb=delete,resource=statefulsets,nth=3",
+        "lost,verb=create,resource=statefulsets,nth=3",
+        "late=4s,verb=create,resource=statefulsets,nth=3",
+        "late=13s,verb=create,resource=statefulsets,nth=3",
+        "drop,verb=create,resource=statefulsets,nth=3",
         "409,verb=patch,resource=persistentvolumeclaims,times=2",
         "403,verb=patch,resource=persistentvolumeclaims",
         "409,verb=delete,resource=statefulsets,times=2",
@@ -364,10 +373,11 @@ static int draw_late_delete(struct dice *dice, struct sizes *sizes, struct opera
     grow(dice, sizes);
     print_sizes(sizes, text);
     snprintf(how, sizeof(how), "%u 0 never", dice_below(dice, 6));
-    put(&ret[0], DO_FAULT, US_PER_S, 0, 0, "late=9s,verb=delete,resource=statefulsets");
+    put(&ret[0], DO_FAULT, US_PER_S, 0, 0, "late=9s,verb=delete,resource=statefulsets,nth=3");
     put(&ret[1], DO_CONVERGE, US_PER_S, user, 0, text);
     put(&ret[2], DO_COMMAND_DIES, 0, user, 3 + (int)dice_below(dice, 6), how);
-    put(&ret[3], DO_CONVERGE, (int64_t)dice_below(dice, 3000) * US_PER_MS, 1 - user, 0, text);
+    put(&ret[3], dice_one_in(dice, 3) ? DO_CONVERGE : DO_CONTINUE,
+        (int64_t)dice_below(dice, 3000) * US_PER_MS, 1 - user, 0, text);
     return 4;
 }
 
