@@ -213,6 +213,7 @@ struct pod {
     char *ip;
     int64_t start_us;
     uint64_t posted_hash;
+    int64_t version; /* the resourceVersion that was seen last */
     int64_t posted_us;
     int64_t post_due_us;
 
@@ -313,6 +314,8 @@ void status_set_ready(struct kubelet *kubelet, struct pod *pod, struct container
 void status_set_started(struct kubelet *kubelet, struct pod *pod, struct container *container, bool started);
 void status_set_sandbox(struct kubelet *kubelet, struct pod *pod);
 void status_set_lost(struct kubelet *kubelet, struct pod *pod);
+/* The server shows an older state again: what was posted since is posted anew. */
+void status_set_forgotten(struct kubelet *kubelet, struct pod *pod);
 /* Ready as it follows from these; *ret_message is the caller's (or NULL). */
 bool ready_condition(const struct pod_spec *spec, const bool *container_ready, const char **ret_reason,
                      char **ret_message);

@@ -159,6 +159,17 @@ static void begin(struct kubelet *kubelet, struct pod *pod, const cJSON *object)
     follow_lost(kubelet, pod, false);
 }
 
+/* A storage that was restored from a copy gives numbers out again. The kubelet compares what it posted with
+ * what it is shown. */
+static void follow_version(struct kubelet *kubelet, struct pod *pod, const cJSON *object)
+{
+    const char *text = json_path_str(object, "metadata", "resourceVersion", NULL);
+    int64_t version = text ? strtoll(text, NULL, 10) : 0;
+    if (pod->is_ours && version < pod->version)
+        status_set_forgotten(kubelet, pod);
+    pod->version = version;
+}
+
 void kubelet_pod(struct kubelet *kubelet, const cJSON *object, int64_t now_us)
 {
     kubelet->now_us = MAX(kubelet->now_us, now_us);
@@ -192,6 +203,7 @@ void kubelet_pod(struct kubelet *kubelet, const cJSON *object, int64_t now_us)
         pod->worker_due_us = kubelet->now_us;
     }
     pod_spec_unref(before);
+    follow_version(kubelet, pod, object);
     pod_schedule(kubelet, pod);
 }
 

@@ -226,6 +226,13 @@ void status_set_lost(struct kubelet *kubelet, struct pod *pod)
     post_soon(kubelet, pod);
 }
 
+void status_set_forgotten(struct kubelet *kubelet, struct pod *pod)
+{
+    pod->posted_hash = 0;
+    if (pod->shown_spec)
+        post_soon(kubelet, pod);
+}
+
 /* Only equality matters. */
 static uint64_t hash_of(const char *text)
 {
