@@ -160,17 +160,20 @@ static void remove_if(cJSON *object, const char *key, const char *value)
         json_remove(object, key);
 }
 
-/* IfNotPresent, but Always for an image without tag and digest or tagged latest. */
-static void strip_pull_policy(cJSON *container)
+const char *defaults_pull_policy(const char *image)
 {
-    const char *image = json_str(container, "image");
     if (!image || !*image)
-        return;
+        return NULL;
     const char *slash = strrchr(image, '/');
     const char *tag = strrchr(slash ? slash : image, ':');
     bool digest = strchr(image, '@') != NULL;
     bool latest = !digest && (!tag || str_equal(tag, ":latest"));
-    remove_if(container, "imagePullPolicy", latest ? "Always" : "IfNotPresent");
+    return latest ? "Always" : "IfNotPresent";
+}
+
+static void strip_pull_policy(cJSON *container)
+{
+    remove_if(container, "imagePullPolicy", defaults_pull_policy(json_str(container, "image")));
 }
 
 /* A request that is left out is the limit. */

@@ -182,10 +182,27 @@ static cJSON *parse(const char *text)
     return json_parse(text, strlen(text), &tree, NULL) < 0 ? json_new_object() : tree;
 }
 
-static cJSON *parse_normal(const char *text)
+static const char *pull_policy(const cJSON *container)
 {
-    CLEANUP_JSON cJSON *tree = parse(text);
-    return defaults_normalise_template(tree);
+    const char *written = json_str(container, "imagePullPolicy");
+    return written && *written ? written : defaults_pull_policy(json_str(container, "image"));
+}
+
+/* Which policy goes without saying depends on the image: one that stays what it is would look changed when
+ * only one of the two images says it. */
+static void drop_same_policies(cJSON *from, cJSON *to)
+{
+    cJSON *container = NULL;
+    cJSON *other = json_path(to, "spec", "containers", NULL);
+    other = other ? other->child : NULL;
+    cJSON_ArrayForEach (container, json_path(from, "spec", "containers", NULL)) {
+        const char *policy = pull_policy(container);
+        if (policy && str_equal(policy, pull_policy(other))) {
+            json_remove(container, "imagePullPolicy");
+            json_remove(other, "imagePullPolicy");
+        }
+        other = other ? other->next : NULL;
+    }
 }
 
 /* The ordinary update, which is asked about again and again: nothing but images differs as it is written, so
@@ -209,8 +226,11 @@ void template_diff_make(const char *from, const char *to, struct template_diff *
     *ret = (struct template_diff){0};
     if (diff_written(from, to, ret))
         return;
-    CLEANUP_JSON cJSON *old = parse_normal(from);
-    CLEANUP_JSON cJSON *new = parse_normal(to);
+    CLEANUP_JSON cJSON *old_written = parse(from);
+    CLEANUP_JSON cJSON *new_written = parse(to);
+    drop_same_policies(old_written, new_written);
+    CLEANUP_JSON cJSON *old = defaults_normalise_template(old_written);
+    CLEANUP_JSON cJSON *new = defaults_normalise_template(new_written);
     diff_metadata(ret, old, new);
     drop_metadata_maps(old);
     drop_metadata_maps(new);

@@ -204,6 +204,37 @@ static void a_change_is_an_image_or_metadata_or_a_new_pod(void **state)
     }
 }
 
+/* Whether labels change besides, which is compared in another way, or not. */
+static void a_pull_policy_that_stays_is_no_change_whatever_the_tag(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *from, *to;
+        const char *recreate;
+    } cases[] = {
+        {"\"i:latest\",\"imagePullPolicy\":\"Always\"", "\"i:1\",\"imagePullPolicy\":\"Always\"", NULL},
+        {"\"i:1\",\"imagePullPolicy\":\"IfNotPresent\"", "\"i:latest\",\"imagePullPolicy\":\"IfNotPresent\"",
+         NULL},
+        {"\"i:latest\"", "\"i:1\",\"imagePullPolicy\":\"Always\"", NULL},
+        {"\"i:latest\"", "\"i:1\"", NULL},
+        {"\"i:1\"", "\"i:2\",\"imagePullPolicy\":\"Always\"", "spec.containers[m].imagePullPolicy"},
+        {"\"i:1\",\"imagePullPolicy\":\"Never\"", "\"i:2\"", "spec.containers[m].imagePullPolicy"},
+    };
+    static const char *const labels[] = {"{\"labels\":{\"a\":\"b\"}}", "{\"labels\":{\"a\":\"c\"}}"};
+    for (size_t i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
+        CLEANUP_FREE char *from = xasprintf(
+            TEMPLATE("%s", "{\"containers\":[{\"name\":\"m\",\"image\":%s}]}"), labels[0], cases[i / 2].from);
+        CLEANUP_FREE char *to = xasprintf(TEMPLATE("%s", "{\"containers\":[{\"name\":\"m\",\"image\":%s}]}"),
+                                          labels[i % 2], cases[i / 2].to);
+        struct template_diff diff;
+        template_diff_make(from, to, &diff);
+        if (!str_equal(diff.recreate, cases[i / 2].recreate))
+            fail_msg("%s -> %s: %s", from, to, diff.recreate ? diff.recreate : "in place");
+        assert_int_equal(diff.image_count, 1);
+        template_diff_done(&diff);
+    }
+}
+
 static void metadata_says_which_keys_go_and_which_come(void **state)
 {
     (void)state;
@@ -357,6 +388,7 @@ int main(void)
         cmocka_unit_test(what_the_server_fills_in_makes_no_new_revision),
         cmocka_unit_test(what_matters_makes_a_new_revision),
         cmocka_unit_test(a_change_is_an_image_or_metadata_or_a_new_pod),
+        cmocka_unit_test(a_pull_policy_that_stays_is_no_change_whatever_the_tag),
         cmocka_unit_test(metadata_says_which_keys_go_and_which_come),
         cmocka_unit_test(metadata_that_means_a_restart_means_a_new_pod),
         cmocka_unit_test(a_revision_is_named_after_its_set_within_a_label),
