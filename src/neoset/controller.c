@@ -140,6 +140,8 @@ static void list_end(void *context)
     struct watched *watched = context;
     fact_store_sweep(watched->controller->store, watched->resource, watched->mark,
                      kube_watch_version(watched->watch));
+    if (watched->resource == KUBE_REVISION)
+        kept_sweep(watched->controller, watched->mark);
     watched->listed = true;
     check_listed(watched->controller);
 }
@@ -187,7 +189,7 @@ static void watch_object(void *context, const cJSON *object)
     fact_store_take(controller->store, watched->resource, object, watched->mark, env_wall_us(controller->env),
                     env_boot_us(controller->env));
     if (watched->resource == KUBE_REVISION)
-        kept_seen(controller, object);
+        kept_seen(controller, object, watched->mark);
     observe_key(watched, object);
 }
 

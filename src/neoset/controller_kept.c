@@ -29,6 +29,7 @@ struct kept_manifest {
     struct kube_call *call;
     struct drive *drive; /* it is being made again */
     bool is_gone;        /* to be forgotten when it is not being made again */
+    uint32_t mark;       /* of the newest list that showed it, or that was there before it was seen */
     struct kept_manifest *prev, *next;
 };
 
@@ -74,14 +75,30 @@ static void check_after(struct kept_manifest *kept, int64_t delay_us)
     kept->timer = env_timer_start(env, delay_us, check, kept);
 }
 
-void kept_seen(struct controller *controller, const cJSON *revision)
+static void forget(struct kept_manifest *kept)
+{
+    kept->is_gone = true;
+    if (!kept->drive)
+        kept_free(kept);
+}
+
+void kept_seen(struct controller *controller, const cJSON *revision, uint32_t mark)
 {
     const cJSON *manifest = keep_manifest(revision);
-    if (controller->options.resize_abandoned_us == 0 || !manifest ||
-        kube_object_annotation(revision, KEEP_ADOPTED_BY) || !kube_object_namespace(revision) ||
-        find(controller, kube_object_namespace(revision), kube_object_name(revision)))
+    bool is_ours = controller->options.resize_abandoned_us > 0 && manifest &&
+                   !kube_object_annotation(revision, KEEP_ADOPTED_BY) && kube_object_namespace(revision);
+    struct kept_manifest *kept =
+        find(controller, kube_object_namespace(revision), kube_object_name(revision));
+    if (kept && is_ours) {
+        kept->mark = mark;
+        kept->is_gone = false;
+    } else if (kept) {
+        forget(kept);
+    }
+    if (kept || !is_ours)
         return;
-    struct kept_manifest *kept = xcalloc(1, sizeof(*kept));
+    kept = xcalloc(1, sizeof(*kept));
+    kept->mark = mark;
     kept->controller = controller;
     kept->namespace = xstrdup(kube_object_namespace(revision));
     kept->revision = xstrdup(kube_object_name(revision));
@@ -95,11 +112,17 @@ void kept_gone(struct controller *controller, const cJSON *revision)
 {
     struct kept_manifest *kept =
         find(controller, kube_object_namespace(revision), kube_object_name(revision));
-    if (!kept)
-        return;
-    kept->is_gone = true;
-    if (!kept->drive)
-        kept_free(kept);
+    if (kept)
+        forget(kept);
+}
+
+void kept_sweep(struct controller *controller, uint32_t mark)
+{
+    struct kept_manifest *kept = NULL, *next = NULL;
+    DL_FOREACH_SAFE (controller->kept, kept, next) {
+        if (kept->mark != mark)
+            forget(kept);
+    }
 }
 
 void kept_wake(struct controller *controller, const char *namespace, const char *name)

@@ -143,9 +143,12 @@ void controller_check_once(struct controller *controller);
 struct turn *controller_turn_of(struct set_group *group);
 
 /* controller_kept.c */
-/* A ControllerRevision was seen, or is gone; what keeps no manifest is passed over. */
-void kept_seen(struct controller *controller, const cJSON *revision);
+/* A ControllerRevision was seen, with the mark of the newest list, or is gone; what keeps no manifest is
+ * passed over. */
+void kept_seen(struct controller *controller, const cJSON *revision, uint32_t mark);
 void kept_gone(struct controller *controller, const cJSON *revision);
+/* A list of ControllerRevisions ended: what it did not show is gone. */
+void kept_sweep(struct controller *controller, uint32_t mark);
 /* The gateway woke the operation of this StatefulSet. */
 void kept_wake(struct controller *controller, const char *namespace, const char *name);
 /* Before gateway_free(). */

@@ -10,7 +10,7 @@
 #include "kube/owners.h"
 #include "volume/drive.h"
 
-/* What is read for a look, in this order; the last three once a run. */
+/* What is read for a look, in this order; SETS, CLASSES and QUOTAS once a run. */
 enum sight_part {
     SIGHT_SET,
     SIGHT_REVISIONS,

@@ -135,9 +135,9 @@ static void one_that_was_handed_to_a_neoset_is_not_made_again(void **state)
     assert_null(statefulset(scene));
 }
 
-static void a_set_that_never_went_is_left_alone(void **state)
+/* The set is there, and what is kept is of this very one. */
+static void as_if_it_never_went(struct scene *scene)
 {
-    struct scene *scene = *state;
     leave_it(scene, NULL);
     CLEANUP_JSON cJSON *revision = kept(scene);
     CLEANUP_JSON cJSON *again = keep_recreation(revision);
@@ -148,10 +148,55 @@ static void a_set_that_never_went_is_left_alone(void **state)
         xasprintf("{\"metadata\":{\"labels\":{\"" KEEP_LABEL "\":\"%s\"}}}", kube_object_uid(set));
     CLEANUP_FREE char *path = xasprintf(REVISIONS_PATH "/%s", kube_object_name(revision));
     merge(scene, path, label);
+}
+
+static void a_set_that_never_went_is_left_alone(void **state)
+{
+    struct scene *scene = *state;
+    as_if_it_never_went(scene);
     start(scene);
     pass(scene, 600 * US_PER_S);
     CLEANUP_JSON cJSON *left = kept(scene);
     assert_non_null(left);
+}
+
+static void assert_nobody_is_missed(struct scene *scene)
+{
+    pass(scene, 300 * US_PER_S);
+    assert_null(statefulset(scene));
+    if (strstr(scene->program.said, "made it again"))
+        fail_msg("%s", scene->program.said);
+}
+
+static void one_that_is_handed_to_a_neoset_later_is_forgotten(void **state)
+{
+    struct scene *scene = *state;
+    leave_it(scene, NULL);
+    start(scene);
+    pass(scene, 60 * US_PER_S);
+    CLEANUP_JSON cJSON *revision = kept(scene);
+    CLEANUP_FREE char *path = xasprintf(REVISIONS_PATH "/%s", kube_object_name(revision));
+    merge(scene, path, "{\"metadata\":{\"annotations\":{\"" KEEP_ADOPTED_BY "\":\"mysql\"}}}");
+    assert_nobody_is_missed(scene);
+}
+
+/* Nobody tells of what goes while there is no watch: the list that follows does not show it. */
+static void one_that_a_list_does_not_show_is_forgotten(void **state)
+{
+    struct scene *scene = *state;
+    as_if_it_never_went(scene);
+    struct kubesim *sim = sim_server_kubesim(scene->server);
+    assert_int_equal(kubesim_fault_add(sim, "freeze,resource=controllerrevisions", NULL), 0);
+    start(scene);
+    pass(scene, 30 * US_PER_S);
+    CLEANUP_JSON cJSON *revision = kept(scene);
+    CLEANUP_FREE char *path = xasprintf(REVISIONS_PATH "/%s", kube_object_name(revision));
+    person(scene, "DELETE", path, NULL);
+    kubesim_compact(sim);
+    pass(scene, 700 * US_PER_S);
+    person(scene, "DELETE", STATEFULSETS_PATH "/mysql",
+           "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\",\"propagationPolicy\":\"Orphan\"}");
+    assert_nobody_is_missed(scene);
 }
 
 /* The caller comes back in time, makes it again, and dies once more. */
@@ -262,6 +307,8 @@ int main(void)
         scene_test(another_controller_with_another_journal_does_it_too),
         scene_test(one_that_was_handed_to_a_neoset_is_not_made_again),
         scene_test(a_set_that_never_went_is_left_alone),
+        scene_test(one_that_is_handed_to_a_neoset_later_is_forgotten),
+        scene_test(one_that_a_list_does_not_show_is_forgotten),
         scene_test(what_its_caller_made_again_is_looked_after),
         scene_test(one_that_somebody_made_with_the_old_sizes_stays_so),
         scene_test(a_server_that_does_not_answer_is_asked_again),
