@@ -367,6 +367,23 @@ void converge_take_outcome(struct converge *converge, const struct converge_outc
     }
 }
 
+/* --- questions ------------------------------------------------------------------------------------------ */
+
+void converge_ask(struct converge *converge, struct exempt_request *ret, const char *method, const char *name,
+                  const char *content_type, cJSON *body)
+{
+    json_delete(converge->body);
+    converge->body = body;
+    str_replace(&converge->ask_name, name);
+    *ret = (struct exempt_request){.kind = EXEMPT_DRY_RUN,
+                                   .method = method,
+                                   .resource = KUBE_STATEFULSET,
+                                   .namespace = converge->namespace,
+                                   .name = converge->ask_name,
+                                   .content_type = content_type,
+                                   .body = converge->body};
+}
+
 /* --- answers -------------------------------------------------------------------------------------------- */
 
 /* The same question again after a while, but not for ever. */

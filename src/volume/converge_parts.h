@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The parts of converge as they know each other: converge.c is the machine, converge_before.c what comes
- * before the set goes, converge_after.c what comes then. Only these include this. */
+ * before the set goes, with its dry runs in converge_prove.c and its claims in converge_claims.c,
+ * converge_after.c what comes then. Only these include this. */
 #pragma once
 
+#include "base/time_text.h"
 #include "kube/object.h"
 #include "volume/converge.h"
 #include "volume/decide.h"
@@ -15,6 +17,9 @@
 
 /* Each bounds something that could go round for ever. */
 enum { CONFLICTS_MAX = 10, RESTARTS_MAX = 3, UNREADABLE_MAX = 2, LATER_MAX = 5, TRIAL_NAMES_MAX = 10 };
+
+/* What is waited for is looked at again after so long, where nothing says better. */
+#define POLL_US (500 * US_PER_MS)
 
 struct converge {
     struct converge_options options;
@@ -93,17 +98,40 @@ struct step_request *converge_step(const struct converge *converge, enum step_ki
                                    enum kube_resource resource, const char *name, const cJSON *object,
                                    char *reason);
 
+/* A dry run on the set, with this body, which is taken over; borrowed by *ret until the next. */
+void converge_ask(struct converge *converge, struct exempt_request *ret, const char *method, const char *name,
+                  const char *content_type, cJSON *body);
+
 /* converge_before.c */
 void choose_before(struct converge *converge);
-void ask_proof(struct converge *converge, struct exempt_request *ret);
-void take_proof(struct converge *converge, const struct kube_answer *answer, int64_t wall_us);
-void ask_probe(struct converge *converge, struct exempt_request *ret);
-void take_probe(struct converge *converge, const struct kube_answer *answer);
-void claim_grown(struct converge *converge);
-void claim_rejected(struct converge *converge, const struct converge_outcome *outcome);
-struct step_request *step_before(struct converge *converge);
+/* What the decision demands, with this look. */
+void choose_growing(struct converge *converge);
 /* Nothing is left to be done with the set: the file systems are waited for, if they are; then the end. */
 void choose_done(struct converge *converge);
+struct step_request *step_before(struct converge *converge);
+
+/* converge_prove.c */
+void begin_proof(struct converge *converge, bool is_last);
+void ask_proof(struct converge *converge, struct exempt_request *ret);
+void take_proof(struct converge *converge, const struct kube_answer *answer, int64_t wall_us);
+
+/* converge_claims.c */
+/* The next that is not probed, or count. */
+size_t next_to_probe(const struct converge *converge);
+void ask_probe(struct converge *converge, struct exempt_request *ret);
+void take_probe(struct converge *converge, const struct kube_answer *answer);
+struct step_request *grow_step(const struct converge *converge);
+void claim_grown(struct converge *converge);
+void claim_rejected(struct converge *converge, const struct converge_outcome *outcome);
+/* The claims that this run grew first: true while their class's storage controller has yet to say what it
+ * makes of it; it waits then. */
+bool first_is_awaited(struct converge *converge);
+/* The first of the set's claims that has not what it asks for; NULL: all have. *ret_count: how many. */
+const cJSON *find_growing(const struct converge *converge, int64_t since_us, int *ret_count,
+                          enum growth *ret);
+/* The caller's. */
+char *growing_text(const cJSON *claim, int count, enum growth growth);
+char *infeasible_text(const struct converge *converge, const cJSON *claim);
 
 /* converge_after.c */
 void choose_leaving(struct converge *converge);

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The dry runs of everything that converge is going to write to the set, before it writes anything: the
+ * ordinary apply, the set made again, the delete. */
+#include "volume/converge_parts.h"
+
+#include "base/plant.h"
+#include "control/preconditions.h"
+#include "volume/prove.h"
+
+/* --- what is proven ------------------------------------------------------------------------------------- */
+
+/* The set as it will be: what the server makes of the manifest, with the declared sizes. */
+static void take_manifest(struct converge *converge, const cJSON *answered)
+{
+    json_delete(converge->manifest);
+    converge->manifest = json_copy(answered);
+    recreate_put_sizes(converge->manifest, converge->desired);
+    if (PLANT("template-as-declared"))
+        json_set_item(json_get(converge->manifest, "spec"), "template",
+                      json_copy(json_path(converge->desired, "spec", "template", NULL)));
+    if (PLANT("replicas-as-declared"))
+        json_set_item(json_get(converge->manifest, "spec"), "replicas",
+                      json_new_int64(json_int64_or(json_get(converge->desired, "spec"), "replicas", 1)));
+    str_replace(&converge->proof_uid, kube_object_uid(answered));
+    str_replace(&converge->proof_version, kube_object_version(answered));
+}
+
+/* Without a manifest the live set is what will be made again: nobody is to own a field for that. */
+void begin_proof(struct converge *converge, bool is_last)
+{
+    converge->is_last_proof = is_last;
+    if (converge->has_manifest) {
+        converge_go(converge, CONVERGE_PROVE_APPLY);
+    } else {
+        take_manifest(converge, converge->look->set);
+        converge_go(converge, CONVERGE_PROVE_CREATE);
+    }
+}
+
+/* --- questions and answers ------------------------------------------------------------------------------ */
+
+void ask_proof(struct converge *converge, struct exempt_request *ret)
+{
+    switch (converge->stage) {
+    case CONVERGE_PROVE_APPLY:
+        converge_ask(converge, ret, "PATCH", converge->name, KUBE_APPLY,
+                     recreate_swapped(converge->desired, converge->look->set));
+        ret->field_manager =
+            converge->field_manager ? converge->field_manager : recreate_applier(converge->look->set);
+        ret->is_forced = converge->options.is_forced;
+        return;
+    case CONVERGE_PROVE_CREATE:
+        converge_ask(converge, ret, "POST", NULL, KUBE_JSON,
+                     recreate_trial(converge->manifest, converge->trial_names));
+        return;
+    default:
+        ENSURE(converge->stage == CONVERGE_PROVE_DELETE);
+        converge_ask(converge, ret, "DELETE", converge->name, KUBE_JSON,
+                     preconditions_orphan_delete(converge->proof_uid, converge->proof_version, true));
+        ret->kind = EXEMPT_DRY_DELETE;
+    }
+}
+
+/* Of what the server calls the spec as a whole, which field it is. */
+static char *changed_fields(const struct converge *converge)
+{
+    static const char *const fields[] = {"selector", "serviceName", "podManagementPolicy"};
+    CLEANUP_BUF struct buf text = BUF_INIT(256);
+    const cJSON *declared = json_get(converge->desired, "spec");
+    const cJSON *live = json_get(converge->look->set, "spec");
+    for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+        const cJSON *node = json_get(declared, fields[i]);
+        const cJSON *was = json_get(live, fields[i]);
+        if (node ? !was || !json_equal(node, was)
+                 : was != NULL && strcmp(fields[i], "podManagementPolicy") != 0)
+            buf_addf(&text, "%sspec.%s", text.length > 0 ? ", " : "", fields[i]);
+    }
+    return xstrdup(buf_text(&text));
+}
+
+static void refuse_proof(struct converge *converge, enum prove_verdict verdict,
+                         const struct kube_answer *answer)
+{
+    CLEANUP_FREE char *fields = prove_fields(answer);
+    if (verdict == PROVE_OTHER_IMMUTABLE && str_equal(fields, "spec")) {
+        free(fields);
+        fields = changed_fields(converge);
+    }
+    enum error_code code = verdict == PROVE_BAD_MANIFEST || verdict == PROVE_UNREADABLE ? ERROR_INVALID
+                           : verdict == PROVE_FORBIDDEN                                 ? ERROR_FORBIDDEN
+                                                                                        : ERROR_REFUSED;
+    const char *hint = verdict == PROVE_MANAGERS ? " (--force-conflicts takes them over)" : "";
+    CLEANUP_FREE char *permission = converge_permission_hint(converge, answer->http);
+    converge_end(converge, code,
+                 xasprintf("StatefulSet %s, a dry run (it %s): %s%s%s%s: %s%s", converge->name,
+                           converge_stage_text(converge->stage), prove_text(verdict), *fields ? ": " : "",
+                           fields, hint, answer->summary, permission));
+}
+
+/* A set that was scaled since its pods were looked at has pods that are too young for the delete. Its status
+ * may move all the time: where its generation is the same, nobody has changed what it wants. */
+static bool has_moved(const struct converge *converge, const cJSON *answered)
+{
+    const cJSON *seen = converge->look->set;
+    return converge->is_last_proof && !str_equal(kube_object_version(answered), kube_object_version(seen)) &&
+           kube_object_generation(answered) != kube_object_generation(seen);
+}
+
+static void proven(struct converge *converge, const struct kube_answer *answer, int64_t wall_us)
+{
+    converge->later = 0;
+    switch (converge->stage) {
+    case CONVERGE_PROVE_APPLY:
+        take_manifest(converge, answer->body);
+        converge_go(converge, CONVERGE_PROVE_CREATE);
+        return;
+    case CONVERGE_PROVE_CREATE:
+        if (kube_object_created_us(answer->body) > 0)
+            converge->ahead_us = kube_object_created_us(answer->body) - wall_us;
+        converge_go(converge, CONVERGE_PROVE_DELETE);
+        return;
+    default:
+        str_replace(&converge->proven_uid, converge->proof_uid);
+        if (converge->is_last_proof)
+            converge_go(converge, CONVERGE_KEEP);
+        else
+            choose_growing(converge);
+    }
+}
+
+static enum prove_verdict judge_proof(const struct converge *converge, const struct kube_answer *answer)
+{
+    if (converge->stage == CONVERGE_PROVE_APPLY)
+        return prove_apply(answer);
+    if (converge->stage == CONVERGE_PROVE_CREATE)
+        return prove_create(answer);
+    return prove_delete(answer, converge->proof_uid);
+}
+
+void take_proof(struct converge *converge, const struct kube_answer *answer, int64_t wall_us)
+{
+    enum prove_verdict verdict = judge_proof(converge, answer);
+    bool once_more = verdict == PROVE_UNREADABLE && ++converge->unreadable < UNREADABLE_MAX;
+    if (verdict == PROVE_WELL && converge->stage == CONVERGE_PROVE_APPLY && has_moved(converge, answer->body))
+        verdict = PROVE_MOVED;
+    if (verdict == PROVE_WELL)
+        proven(converge, answer, wall_us);
+    else if (verdict == PROVE_LATER || once_more)
+        converge_ask_later(converge, answer);
+    else if (verdict == PROVE_TAKEN && ++converge->trial_names < TRIAL_NAMES_MAX)
+        converge_wait(converge, 0, NULL);
+    else if ((verdict == PROVE_MOVED || verdict == PROVE_ANOTHER) && ++converge->conflicts < CONFLICTS_MAX)
+        converge_wait(converge, 0, NULL);
+    else
+        refuse_proof(converge, verdict, answer);
+}
