@@ -107,6 +107,7 @@ static void answered(void *context, const struct kube_answer *answer)
 static void forget_step(struct drive *drive)
 {
     drive->waits_for_step = false;
+    env_timer_cancel(drive->options.env, &drive->timer); /* the wake of this very step */
     free(STEAL(drive->step_name));
     free(STEAL(drive->step_reason));
 }
@@ -137,13 +138,21 @@ static void step_ended(void *context, const struct step_outcome *outcome)
 }
 
 /* In doubt, and nobody knows whether it is still wanted: the cluster tells. */
-void drive_wake(struct drive *drive)
+static void woken(void *context)
 {
-    if (!drive->waits_for_step)
-        return;
+    struct drive *drive = context;
+    drive->timer = NULL;
     forget_step(drive);
     converge_take_outcome(drive->converge, &(struct converge_outcome){.kind = JOURNAL_UNKNOWN});
     take_turn(drive);
+}
+
+/* The gateway goes on with the step after it woke us, and must find it as it was: what the turn brings - the
+ * end, at which steps that nobody wants are given up - waits for the loop. */
+void drive_wake(struct drive *drive)
+{
+    if (drive->waits_for_step && !drive->timer)
+        drive->timer = env_timer_start(drive->options.env, 0, woken, drive);
 }
 
 static void take_step(struct drive *drive, struct step_request *request)

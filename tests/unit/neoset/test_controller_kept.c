@@ -6,6 +6,8 @@
 #include "controller_scene.h"
 
 #include "kube/object.h"
+#include "neoset/controller_parts.h"
+#include "volume/drive.h"
 #include "volume/keep.h"
 #include "volume/verify.h"
 
@@ -274,6 +276,57 @@ static void what_is_refused_for_now_is_sent_again(void **state)
     assert_made_again(scene, pods);
 }
 
+struct watched_drive {
+    bool may_not_look;
+    bool is_ended;
+};
+
+static bool looks(void *context, const char *phrase)
+{
+    (void)phrase;
+    return !((const struct watched_drive *)context)->may_not_look;
+}
+
+static void drive_ended(void *context, enum error_code code, const char *sentence)
+{
+    (void)code;
+    (void)sentence;
+    ((struct watched_drive *)context)->is_ended = true;
+}
+
+/* The gateway wakes a drive with a step of it in its hands: the turn, at whose end steps are given up, waits.
+ */
+static void a_drive_that_is_woken_takes_its_turn_from_the_loop(void **state)
+{
+    struct scene *scene = *state;
+    leave_it(scene, NULL);
+    start(scene);
+    pass(scene, 10 * US_PER_S);
+    assert_int_equal(kubesim_fault_add(sim_server_kubesim(scene->server),
+                                       "late=12s,verb=create,resource=statefulsets", NULL),
+                     0);
+    struct watched_drive watched = {0};
+    struct program *program = &scene->program;
+    struct drive *drive = drive_start(
+        &(struct drive_options){.env = program->env,
+                                .client = program->client,
+                                .writer = "neoset",
+                                .timeout_us = 10 * US_PER_S,
+                                .converge = {.namespace = "default", .name = "mysql", .never_deletes = true},
+                                .gateway = program->controller->gateway,
+                                .journal = program->journal,
+                                .looks = looks,
+                                .ended = drive_ended,
+                                .context = &watched});
+    pass(scene, 5 * US_PER_S);
+    watched.may_not_look = true;
+    drive_wake(drive);
+    assert_false(watched.is_ended);
+    pass(scene, 1 * US_PER_MS);
+    assert_true(watched.is_ended);
+    drive_free(drive);
+}
+
 /* An owner that is gone would have the set collected as soon as it is made, and its pods with it. */
 static void an_owner_that_is_gone_is_left_out(void **state)
 {
@@ -313,6 +366,7 @@ int main(void)
         scene_test(one_that_somebody_made_with_the_old_sizes_stays_so),
         scene_test(a_server_that_does_not_answer_is_asked_again),
         scene_test(what_is_refused_for_now_is_sent_again),
+        scene_test(a_drive_that_is_woken_takes_its_turn_from_the_loop),
         scene_test(an_owner_that_is_gone_is_left_out),
     };
     use_memory_for_journals();
