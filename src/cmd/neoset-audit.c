@@ -7,6 +7,7 @@
 #include "base/time_text.h"
 #include "cmd/audit_options.h"
 #include "cmd/look.h"
+#include "cmd/open_files.h"
 #include "cmd/state_path.h"
 #include "env/file.h"
 
@@ -267,6 +268,7 @@ static int run(const struct options *options)
 
 int main(int argc, char **argv)
 {
+    standard_files_ensure();
     umask(077);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file size limit is a full disk, not the end */

@@ -272,6 +272,7 @@ static void close_all(struct program *program)
 
 int main(int argc, char **argv)
 {
+    standard_files_ensure();
     int exit_code = 0;
     CLEANUP_OPTIONS struct options *options = option_main(&controller_program, argc, argv, &exit_code);
     if (!options)

@@ -480,6 +480,7 @@ static int run(const struct option_program *table, const struct options *options
 
 int main(int argc, char **argv)
 {
+    standard_files_ensure();
     umask(077);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file size limit is a full disk, not the end */

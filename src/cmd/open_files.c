@@ -1,10 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/open_files.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 /* The journal with its lock, the loop, connections, a plug-in's pipes, and room to tell what is wrong. */
 enum { LEAST = 64, OF_USE = 4096 };
+
+void standard_files_ensure(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+            /* The lowest free number is this one. The wrong way round, so that its use still fails. */
+            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
 
 int open_files_ensure(const char *program, struct error **err)
 {

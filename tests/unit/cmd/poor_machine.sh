@@ -45,6 +45,22 @@ says "neosetctl with 12 files" "neosetctl needs 64" "$scratch/log"
 says "neoset-controller with a soft limit of 12" "opens the journal $scratch/soft.db" "$scratch/log"
 says "and goes on" "Connection refused" "$scratch/log"
 
+# A stream that was closed is none that a connection or a lock may take the number of.
+mkdir "$scratch/state"
+ctl=(env "XDG_STATE_HOME=$scratch/state" "$build/neosetctl" resize plan --timeout 2s --kubeconfig "$scratch/kubeconfig" -f)
+"${ctl[@]}" - <&- >"$scratch/log" 2>&1
+is "neosetctl without an input" 2 $?
+says "neosetctl without an input" "neosetctl: there is no object in -" "$scratch/log"
+"$build/neosetctl" resize script >&- 2>"$scratch/log"
+is "neosetctl without an output" 1 $?
+says "neosetctl without an output" "cannot write the output: Bad file descriptor" "$scratch/log"
+"$build/neosetctl" get --kubeconfig "$scratch/kubeconfig" <&- >&- 2>"$scratch/log"
+is "neosetctl with neither" 1 $?
+says "neosetctl with neither" "Connection refused" "$scratch/log"
+"$build/neoset-audit" verify --journal "$scratch/soft.db" >&- 2>"$scratch/log"
+is "neoset-audit without an output" 1 $?
+says "neoset-audit without an output" "cannot write the output: Bad file descriptor" "$scratch/log"
+
 # A sync of two seconds. A sanitizer does not let anything be loaded before itself.
 if ! nm -D "$build/neoset-controller" 2>/dev/null | grep -q __asan; then
     printf '#include <unistd.h>\n#include <sys/syscall.h>\nint fdatasync(int fd) { usleep(2100000); return (int)syscall(SYS_fdatasync, fd); }\nint fsync(int fd) { return fdatasync(fd); }\n' >"$scratch/slow.c"
