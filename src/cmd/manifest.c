@@ -64,9 +64,26 @@ static int check(const struct manifest *manifest, struct error **err)
     return 0;
 }
 
+/* Unquoted, 2024 is a number to YAML. As a namespace it would be taken for none: for another one. */
+static int check_is_text(const struct manifest *manifest, const char *field, struct error **err)
+{
+    const cJSON *value = json_path(manifest->object, "metadata", field, NULL);
+    if (!value || cJSON_IsString(value) || cJSON_IsNull(value))
+        return 0;
+    CLEANUP_FREE char *text = json_print(value);
+    return error_set(err, ERROR_INVALID, "%s: the %s has a metadata.%s that is no text: %.40s%s",
+                     manifest->origin, json_str(manifest->object, "kind"), field, text,
+                     cJSON_IsNumber(value) || cJSON_IsBool(value) ? ": put it into quotes" : "");
+}
+
 static int check_name(const struct manifest *manifest, struct error **err)
 {
     const char *kind = json_str(manifest->object, "kind");
+    int r = check_is_text(manifest, "name", err);
+    if (r == 0)
+        r = check_is_text(manifest, "namespace", err);
+    if (r < 0)
+        return r;
     if (kube_object_name(manifest->object))
         return 0;
     if (json_path(manifest->object, "metadata", "generateName", NULL))
@@ -97,7 +114,7 @@ static int keep(struct reading *reading, struct manifest *manifest)
 static bool is_list(const cJSON *object)
 {
     const char *kind = json_str(object, "kind");
-    return kind && str_ends_with(kind, "List") && json_get(object, "items");
+    return kind && (str_equal(kind, "List") || (str_ends_with(kind, "List") && json_get(object, "items")));
 }
 
 /* Takes manifest over. */
