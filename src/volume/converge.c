@@ -133,6 +133,9 @@ void converge_note(struct converge *converge, const char *format, ...)
     va_start(args, format);
     CLEANUP_FREE char *line = xvasprintf(format, args);
     va_end(args);
+    /* What is decided anew, or for a second round, is said once. */
+    if (converge->told && strstr(converge->told, line))
+        return;
     char *all = converge->told ? xasprintf("%s; %s", converge->told, line) : xstrdup(line);
     free(converge->told);
     converge->told = all;
@@ -390,7 +393,8 @@ void converge_ask(struct converge *converge, struct exempt_request *ret, const c
 void converge_ask_later(struct converge *converge, const struct kube_answer *answer)
 {
     if (++converge->later < LATER_MAX)
-        converge_wait(converge, MAX(LATER_US, answer->retry_after_us), xstrdup("the server cannot say now"));
+        converge_wait(converge, MAX(LATER_US, answer->retry_after_us),
+                      xasprintf("the server cannot say now: %s", answer->summary));
     else
         converge_end(
             converge, answer->code != ERROR_NONE ? answer->code : ERROR_FAILED,

@@ -129,7 +129,8 @@ void choose_gap(struct converge *converge)
                             "it. Apply the manifest of StatefulSet %s again, with as many replicas as it has "
                             "pods",
                             converge->name, converge->name)
-                : xasprintf("there is no StatefulSet %s: nothing to converge", converge->name));
+                : xasprintf("there is no StatefulSet %s in namespace %s: nothing to converge", converge->name,
+                            converge->namespace));
         return;
     }
     take_kept(converge);
