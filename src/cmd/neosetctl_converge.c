@@ -22,6 +22,7 @@ struct run {
     char *sentence;
     char *waits_for; /* what was said last */
     int64_t waits_since_us, said_us;
+    bool was_ill; /* the journal, when it was asked last */
 };
 
 /* --- saying --------------------------------------------------------------------------------------------- */
@@ -55,6 +56,22 @@ static void say_wait(struct run *run, const char *phrase)
     }
 }
 
+/* Why the journal takes nothing: without it nothing is sent, whatever else is waited for. NULL: it is well.
+ */
+static const char *journal_trouble(const struct run *run)
+{
+    const struct journal *journal = run->session.journal;
+    return journal && journal_health(journal) != JOURNAL_WELL ? journal_problem(journal) : NULL;
+}
+
+static void say_journal(struct run *run)
+{
+    const char *trouble = journal_trouble(run);
+    if (trouble || run->was_ill)
+        say_wait(run, trouble);
+    run->was_ill = trouble;
+}
+
 static bool has_written(const struct run *run)
 {
     const struct converge *converge = drive_converge(run->drive);
@@ -65,18 +82,34 @@ static int out_of_time(const struct run *run, struct error **err)
 {
     const struct ctl_converge *wanted = run->wanted;
     const char *why = run->session.is_interrupted ? "interrupted" : "out of time";
-    const char *what = run->waits_for ? run->waits_for : "nothing is known to be in the way";
+    const char *trouble = journal_trouble(run);
+    const char *what = trouble          ? trouble
+                       : run->waits_for ? run->waits_for
+                                        : "nothing is known to be in the way";
     if (!has_written(run))
         return error_set(err, ERROR_TIMED_OUT, "%s, nothing was written: %s", why, what);
     return error_set(err, ERROR_TIMED_OUT, "%s: %s; nothing is lost: `neosetctl continue -n %s` goes on", why,
                      what, wanted->namespace);
 }
 
+/* A full disk is waited for, a dead journal is not: it takes nothing any more. */
+static int journal_died(const struct run *run, struct error **err)
+{
+    return error_set(
+        err, ERROR_FAILED,
+        "StatefulSet %s in namespace %s: your journal takes nothing any more, so nothing more is "
+        "written: %s; then `neosetctl continue -n %s` goes on",
+        run->wanted->name, run->wanted->namespace, journal_problem(run->session.journal),
+        run->wanted->namespace);
+}
+
 /* --- what the drive says -------------------------------------------------------------------------------- */
 
 static bool looks(void *context, const char *phrase)
 {
-    say_wait(context, phrase);
+    struct run *run = context;
+    const char *trouble = journal_trouble(run);
+    say_wait(run, trouble ? trouble : phrase);
     return true;
 }
 
@@ -155,6 +188,9 @@ static int run_until_ended(struct run *run, struct error **err)
     while (r == 0 && !run->is_ended) {
         if (ctl_session_is_over(&run->session))
             return out_of_time(run, err);
+        if (run->session.journal && journal_health(run->session.journal) == JOURNAL_DEAD)
+            return journal_died(run, err);
+        say_journal(run);
         if (run->session.is_woken) {
             run->session.is_woken = false;
             drive_wake(run->drive);

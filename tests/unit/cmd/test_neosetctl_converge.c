@@ -155,6 +155,29 @@ static void it_waits_for_quiet_pods_says_so_and_is_gone_on_with(void **state)
     assert_converged(stage, pods, "2Gi");
 }
 
+/* The journal may not become larger than it is: a disk that fails in the middle of it. */
+static void a_journal_that_dies_ends_it_at_once_with_its_reason(void **state)
+{
+    struct stage *stage = *state;
+    CLEANUP_FREE char *pods = pods_text(stage, false);
+    expect_resize(stage, "converge", " --timeout 2s", 1, "waiting: db-", "goes on");
+    wait_for_old_pods();
+    CLEANUP_FREE char *line = command(stage, "converge", IN_TIME);
+    CLEANUP_FREE char *path = program_path("neosetctl");
+    CLEANUP_FREE char *script =
+        xasprintf("exec >%s/out 2>&1; ulimit -f $(($(stat -c %%s %s/neoset/neosetctl.db) / 512)); %s "
+                  "timeout 20 '%s' %s --kubeconfig %s; test $? -eq 1",
+                  stage->folder, stage->folder, stage->state_variable, path, line, stage->kubeconfig);
+    assert_int_equal(system(script), 0);
+    CLEANUP_FREE char *grep = xasprintf("grep -q 'StatefulSet db in namespace default: your journal takes "
+                                        "nothing any more.*disk I/O error.*neosetctl continue -n default' "
+                                        "%s/out || { cat %s/out; false; }",
+                                        stage->folder, stage->folder);
+    assert_int_equal(system(grep), 0);
+    expect_run(stage, "continue" IN_TIME, 0, "the same 3 pods, none restarted", NULL);
+    assert_converged(stage, pods, "2Gi");
+}
+
 static void on_ctrl_c_it_says_how_to_go_on(void **state)
 {
     struct stage *stage = *state;
@@ -469,6 +492,7 @@ int main(void)
         SCENE(what_cannot_be_is_refused_and_nothing_is_written, setup),
         SCENE(what_cannot_be_is_refused_and_nothing_is_written, setup_by_field),
         SCENE(it_waits_for_quiet_pods_says_so_and_is_gone_on_with, setup),
+        SCENE(a_journal_that_dies_ends_it_at_once_with_its_reason, setup),
         SCENE(on_ctrl_c_it_says_how_to_go_on, setup),
         SCENE(an_abandoned_set_is_made_again_by_the_controller, setup_with_definition),
         SCENE(a_growth_that_failed_is_led_back, setup),
