@@ -80,6 +80,8 @@ static char *refusal_text(const struct apply_item *item, const struct kube_answe
         return xasprintf("%s; leave these fields out, or take them over with --force-conflicts", words);
     if (answer->http == 404 && item->namespace)
         return xasprintf("%s: create the namespace first, or put it into -f", words);
+    if (answer->http == 403 && has_cause(answer, "NamespaceTerminating", NULL))
+        return xasprintf("%s: once it is gone, create it anew (put it into -f), and run this again", words);
     if (answer->http == 403)
         return xasprintf("%s: you need the permission; `kubectl auth can-i patch %s%s%s` tells", words,
                          kube_resource_info(item->resource)->plural, item->namespace ? " -n " : "",

@@ -191,6 +191,12 @@ static void what_cannot_be_used_is_named_before_anything_is_asked_for(void **sta
                  "-n default", 2, "", "is not in namespace default: leave -n away, or say -n other");
     expect_apply(stage, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: nowhere}}", "", 2,
                  "", "create the namespace first, or put it into -f");
+    stage_write(stage, "POST", "/api/v1/namespaces", "{'metadata':{'name':'going'}}");
+    stage_write(stage, "POST", "/api/v1/namespaces/going/configmaps",
+                "{'metadata':{'name':'holds','finalizers':['a.b/c']}}");
+    stage_ask(stage, "DELETE", "/api/v1/namespaces/going", JSON_TYPE, "", NULL);
+    expect_apply(stage, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: going}}", "", 2, "",
+                 "because it is being terminated: once it is gone, create it anew");
     expect_apply(stage, "kind: [", "", 2, "", "a.yaml, line");
     expect_apply(stage, MAP("a", "x"), "--field-manager=", 64, "", "--field-manager is empty");
     expect_run(stage, "apply", 64, "", "apply needs -f FILE");
