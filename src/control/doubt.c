@@ -141,8 +141,11 @@ static void take_verdict(struct flight *flight, const cJSON *object)
         return;
     }
     if (verdict == STEP_OPEN) {
+        /* Whoever is woken by it may give the step up in the same breath: that waits for a reading of its
+         * own. */
+        bool block_wanted = flight->block_wanted;
         flight_set_open(flight);
-        if (flight->block_wanted)
+        if (block_wanted)
             flight_give_up(flight);
         return;
     }

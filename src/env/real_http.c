@@ -160,7 +160,7 @@ static void add_now(struct http_set *set, struct env_http *http)
     DL_APPEND(set->running, http);
     set->running_count++;
     set->used = true;
-    http->added = true;
+    http->added = http->was_added = true;
     ENSURE(curl_multi_add_handle(set->multi, http->easy) == CURLM_OK);
 }
 
@@ -205,6 +205,7 @@ void http_request_expire(struct env_http *http)
     PRE(!set->busy); /* timers do not fire inside libcurl */
     if (!http->added) {
         DL_DELETE(set->waiting, http);
+        settle(set); /* it may have stood before one that there is room for */
         http_request_end(http, CURLE_OPERATION_TIMEDOUT);
         return;
     }

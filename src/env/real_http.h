@@ -80,6 +80,7 @@ struct env_http {
     struct env_timer *timer; /* the next of these; reports a request that could not be set up */
 
     bool added;              /* to the multi handle */
+    bool was_added;          /* at least once */
     bool cancelled;          /* no callback any more */
     bool finished;           /* on_done is running */
     unsigned sends;          /* times that the last-moment hook let it pass */

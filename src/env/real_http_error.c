@@ -24,7 +24,10 @@ static struct verdict timed_out(const struct env_http *http)
 {
     const char *host = http->host;
     char *text;
-    if (http->sends == 0)
+    if (http->sends == 0 && !http->was_added)
+        text =
+            xasprintf("%s is so slow with the requests before this one that it was not sent in time", host);
+    else if (http->sends == 0)
         text = xasprintf(
             "no connection to %s could be had in time; is its address right, and does a firewall or a "
             "proxy stand in between?",

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kube/list.h"
 
+#include "kube/answer.h"
+
 enum { CHUNKS_MAX = 10000 };
 
 struct kube_list {
@@ -41,11 +43,17 @@ static void answered(void *context, const struct kube_answer *answer)
     if (is_list)
         take_items(list->items, items);
     const char *next = is_list ? json_path_str(answer->body, "metadata", "continue", NULL) : NULL;
-    if (next && *next && ++list->chunks < CHUNKS_MAX) {
+    bool has_more = next && *next;
+    if (has_more && ++list->chunks < CHUNKS_MAX) {
         ask(list, next);
         return;
     }
-    list->done(list->context, is_list ? STEAL(list->items) : NULL, answer);
+    struct kube_decoded endless = {0};
+    if (has_more)
+        kube_decode_none(KUBE_NO_ANSWER, ERROR_TOO_LARGE, "the list has no end", &endless);
+    list->done(list->context, is_list && !has_more ? STEAL(list->items) : NULL,
+               has_more ? &endless.answer : answer);
+    kube_decoded_done(&endless);
     list_free(list);
 }
 

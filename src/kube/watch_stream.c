@@ -58,7 +58,7 @@ static bool on_line(struct kube_watch *watch, const char *line, size_t length)
     struct kube_event event;
     CLEANUP_ERROR struct error *problem = NULL;
     if (is_repeated(watch, line, length))
-        return true;
+        return !watch->stopped;
     if (kube_event_parse(line, length, &event, &problem) < 0) {
         CLEANUP_FREE char *sentence = xasprintf("malformed watch line: %s", error_text(problem));
         watch_give_up_object(watch, "watch", sentence, line, length, false);

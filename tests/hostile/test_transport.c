@@ -541,6 +541,7 @@ static void what_waits_ends_at_its_own_time_unsent(void **state)
     CLEANUP_HEARD struct heard waiting = heard_from(scene.env, &scene.get);
     assert_int_equal(waiting.answer.outcome, HTTP_NOT_SENT);
     assert_int_equal(waiting.answer.code, ERROR_TIMED_OUT);
+    assert_non_null(strstr(waiting.answer.problem, "so slow with the requests before this one"));
     assert_int_equal(waiting.before_send_count, 0);
     for (size_t i = 0; i < ARRAY_SIZE(heard); i++) {
         assert_int_equal(heard[i].done_count, 0);
