@@ -124,6 +124,7 @@ static void one_that_is_refused_keeps_all_from_being_written(void **state)
     assert_false(has_journal(stage));
 }
 
+/* Report 49. */
 static void a_set_whose_volumes_shrank_keeps_all_from_being_written(void **state)
 {
     struct stage *stage = *state;

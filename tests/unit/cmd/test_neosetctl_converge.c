@@ -46,6 +46,7 @@ static int count_requests(const struct stage *stage)
 
 /* --- the whole ------------------------------------------------------------------------------------------ */
 
+/* Report 1, acceptance 1. */
 static void volumes_grow_and_the_next_apply_changes_nothing(void **state)
 {
     struct stage *stage = *state;
@@ -74,7 +75,8 @@ static void volumes_grow_and_the_next_apply_changes_nothing(void **state)
     assert_history(stage);
 }
 
-/* What was changed by hand and is not in the manifest stays: replicas, and a restart's annotation. */
+/* What was changed by hand and is not in the manifest stays: replicas, and a restart's annotation. Report 22,
+ * report 23, acceptance 14. */
 static void what_others_changed_stays(void **state)
 {
     struct stage *stage = *state;
@@ -108,6 +110,7 @@ static void replace_in_manifest(const struct stage *stage, const char *from, con
     assert_int_equal(system(line), 0);
 }
 
+/* Report 46: the set is still there. */
 static void what_cannot_be_is_refused_and_nothing_is_written(void **state)
 {
     struct stage *stage = *state;
@@ -139,6 +142,24 @@ static void what_cannot_be_is_refused_and_nothing_is_written(void **state)
     assert_string_equal(claims_after, claims);
     struct stat status;
     assert_int_not_equal(stat(stage->journal, &status), 0);
+}
+
+/* What another tool applied is taken over only when that is asked for: acceptance 7. */
+static void apply_takes_sizes_of_another_over_only_when_it_is_forced(void **state)
+{
+    struct stage *stage = *state;
+    wait_for_old_pods();
+    CLEANUP_FREE char *pods = pods_text(stage, false);
+    CLEANUP_FREE char *before = set_text(stage);
+    CLEANUP_FREE char *line = xasprintf("apply -f %s/db.yaml --field-manager flux" IN_TIME, stage->folder);
+    expect_run(stage, line, 2, "", "--force-conflicts");
+    CLEANUP_FREE char *after = set_text(stage);
+    CLEANUP_FREE char *claims = claims_text(stage);
+    assert_string_equal(after, before);
+    assert_string_equal(claims, "data-db-0 1Gi\ndata-db-1 1Gi\ndata-db-2 1Gi\n");
+    CLEANUP_FREE char *forced = xasprintf("%s --force-conflicts", line);
+    expect_run(stage, forced, 0, "statefulset.apps/db  default    converged", "the same 3 pods");
+    assert_converged(stage, pods, "2Gi");
 }
 
 /* --- other people in the middle of it ------------------------------------------------------------------- */
@@ -235,6 +256,7 @@ static void an_abandoned_set_is_made_again_by_the_controller(void **state)
     assert_history(stage);
 }
 
+/* Acceptance 19. */
 static void a_growth_that_failed_is_led_back(void **state)
 {
     struct stage *stage = *state;
@@ -294,7 +316,7 @@ static void let_canary_out(struct stage *stage)
 }
 
 /* A partition holds the others on the version before; a pod of theirs that is lost afterwards comes back on
- * it. */
+ * it. Acceptance 17. */
 static void a_canary_stays_one(void **state)
 {
     struct stage *stage = *state;
@@ -433,6 +455,7 @@ static char *apply_command(const struct stage *stage)
     return xasprintf("apply -f %s/db.yaml --field-manager me" IN_TIME, stage->folder);
 }
 
+/* Report 41, report 44: no other set in its place, as other tools propose. */
 static void apply_converges_what_grew(void **state)
 {
     struct stage *stage = *state;
@@ -491,6 +514,7 @@ int main(void)
         SCENE(what_others_changed_stays, setup),
         SCENE(what_cannot_be_is_refused_and_nothing_is_written, setup),
         SCENE(what_cannot_be_is_refused_and_nothing_is_written, setup_by_field),
+        SCENE(apply_takes_sizes_of_another_over_only_when_it_is_forced, setup),
         SCENE(it_waits_for_quiet_pods_says_so_and_is_gone_on_with, setup),
         SCENE(a_journal_that_dies_ends_it_at_once_with_its_reason, setup),
         SCENE(on_ctrl_c_it_says_how_to_go_on, setup),

@@ -347,7 +347,8 @@ static void a_canary_is_kept_in_two_steps(void **state)
     assert_string_equal(all, "i:1 i:1 i:2");
 }
 
-/* Made again without replicas: one, and the claims of the others go with them when the set says so. */
+/* Made again without replicas: one, and the claims of the others go with them when the set says so.
+ * Acceptance 13: what happens without the guard. */
 static void a_forgotten_number_of_replicas_kills_pods_and_claims(void **state)
 {
     (void)state;
@@ -439,7 +440,7 @@ static void a_second_delete_in_the_background_kills_the_pods(void **state)
     assert_string_not_equal(another, pod);
 }
 
-/* The collector's picture is old: pods that are younger still name the dead set, and are killed. */
+/* The collector's picture is old: pods that are younger still name the dead set, and are killed. Trace g5. */
 static void fresh_pods_are_lost_to_the_collector(void **state)
 {
     (void)state;
@@ -482,6 +483,7 @@ static void another_finalizer_holds_a_set_whose_pods_are_orphans_already(void **
     }
 }
 
+/* Trace t2. */
 static void a_set_whose_owner_is_gone_is_collected(void **state)
 {
     (void)state;
@@ -502,7 +504,8 @@ static void a_set_whose_owner_is_gone_is_collected(void **state)
     assert_int_equal(count_of(world, PODS), 0);
 }
 
-/* A body without a policy, or with a misspelt one, is a background delete whatever the query says. */
+/* A body without a policy, or with a misspelt one, is a background delete whatever the query says. Trace s7.
+ */
 static void a_body_silences_the_query(void **state)
 {
     (void)state;

@@ -316,6 +316,61 @@ static void tries_of_another_target_do_not_count(void **state)
     assert_string_equal(phase, "Canary");
 }
 
+/* --- volumes -------------------------------------------------------------------------------------------- */
+
+static int count_events(struct scene *scene, const char *reason)
+{
+    CLEANUP_JSON cJSON *list = sim_server_get(scene->server, "/api/v1/namespaces/default/events");
+    int count = 0;
+    const cJSON *event = NULL;
+    cJSON_ArrayForEach (event, json_get(list, "items"))
+        if (str_equal(json_str(event, "reason"), reason))
+            count += (int)json_int64_or(event, "count", 1);
+    return count;
+}
+
+static void create_on_storage(struct scene *scene, const char *path, const char *text)
+{
+    assert_int_equal(sim_server_ask(scene->server, "POST", path, "application/json", text, NULL), 201);
+}
+
+/* Report 32: however long it stands still, and whatever moves meanwhile. */
+static void a_volume_that_cannot_grow_is_one_event(void **state)
+{
+    struct scene *scene = *state;
+    kubesim_run_volumes(sim_server_kubesim(scene->server));
+    create_on_storage(
+        scene, "/apis/storage.k8s.io/v1/storageclasses",
+        "{\"metadata\":{\"name\":\"std\",\"annotations\":{\"kubesim.neo.io/resizer\":\"max=5Gi\"}},"
+        "\"provisioner\":\"x\",\"allowVolumeExpansion\":true}");
+    create_on_storage(
+        scene, SETS_PATH,
+        "{\"apiVersion\":\"apps.neo.io/"
+        "v1alpha1\",\"kind\":\"NeoSet\",\"metadata\":{\"name\":\"mysql\"},\"spec\":{"
+        "\"replicas\":2,\"serviceName\":\"mysql\",\"selector\":{\"matchLabels\":{\"app\":\"mysql\"}},"
+        "\"volumeClaimTemplates\":[{\"metadata\":{\"name\":\"data\"},\"spec\":{\"accessModes\":["
+        "\"ReadWriteOnce\"],"
+        "\"storageClassName\":\"std\",\"resources\":{\"requests\":{\"storage\":\"1Gi\"}}}}],"
+        "\"template\":{\"metadata\":{\"labels\":{\"app\":\"mysql\"}},\"spec\":{\"containers\":[{\"name\":"
+        "\"mysql\",\"image\":\"mysql:8.0\"}]}}}}");
+    start(scene);
+    wait_for(scene, "Idle", "mysql:8.0", 2, 60 * US_PER_S);
+    CLEANUP_JSON cJSON *set = sim_server_get(scene->server, SET_PATH);
+    cJSON *template = json_path(set, "spec", "volumeClaimTemplates", NULL)->child;
+    json_set_str(json_path(template, "spec", "resources", "requests", NULL), "storage", "10Gi");
+    CLEANUP_FREE char *larger = json_print(set);
+    merge(scene, SET_PATH, larger);
+    pass(scene, 60 * US_PER_S);
+    assert_true(set_condition_is(scene, "VolumesConverged", "False"));
+    assert_int_equal(count_events(scene, "VolumeGrowthFailed"), 1);
+    for (int i = 0; i < 60; i++) {
+        CLEANUP_FREE char *label = xasprintf("{\"metadata\":{\"labels\":{\"i\":\"%d\"}}}", i);
+        patch_set(scene, label);
+        pass(scene, 60 * US_PER_S);
+    }
+    assert_int_equal(count_events(scene, "VolumeGrowthFailed"), 1);
+}
+
 int main(void)
 {
     use_memory_for_journals();
@@ -333,6 +388,7 @@ int main(void)
         scene_test(tries_of_another_target_do_not_count),
         scene_test(a_pending_pod_of_a_template_that_was_given_up_is_replaced_at_once),
         scene_test(a_pod_that_comes_up_after_all_clears_it),
+        scene_test(a_volume_that_cannot_grow_is_one_event),
     };
     return cmocka_run_group_tests_name("failure", tests, NULL, NULL);
 }

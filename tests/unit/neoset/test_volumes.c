@@ -273,6 +273,7 @@ static void a_pause_does_not_hold_volumes(void **state)
     assert_string_equal(request(fake, "data-db-0"), "2Gi");
 }
 
+/* Report 31. */
 static void a_server_that_refuses_is_quoted(void **state)
 {
     (void)state;

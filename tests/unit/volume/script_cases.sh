@@ -241,11 +241,13 @@ run_scenes() {
     expect "and gone on with" 0 "gone, the next apply creates it" "$BOTH delete db"
     scene born "$all"; FAKE_FAULTS=born run_script "$shell"
     expect "a claim that was born meanwhile grows too" 0 "claim data-db-9: 1Gi -> 2Gi" "$BOTH grow data-db-9 delete db"
+    # Report 37.
     scene collector "$all"; FAKE_FAULTS=collector-off run_script "$shell"
     expect "a collector that is off is waited for, not for ever" 1 "it waits for orphan" "$BOTH delete db"
     jq -c '.looks = 1' "$run/state.json" >"$run/new" && mv "$run/new" "$run/state.json"
     run_script "$shell"
     expect "and the same again waits on, without a second delete" 0 "gone" "$BOTH delete db"
+    # Report 35: an old kubectl that knows no orphaning killed pods. What the server answers counts.
     scene not-orphan "$all"; FAKE_FAULTS=not-orphan run_script "$shell"
     expect "a server that would not orphan is found out before anything is written" 1 "would not leave its pods behind" ""
     scene infeasible '.claims[0].spec.resources.requests.storage = "2Gi" | .claims[0].status += {allocatedResources: {storage: "2Gi"},

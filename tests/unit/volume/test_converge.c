@@ -401,6 +401,8 @@ static void nothing_is_done_when_nothing_grows(void **state)
     assert_false(converge_has_written(scene->converge));
 }
 
+/* Report 25: the claims first. Report 37: made again when it is gone, not when that was asked for. Trace s13:
+ * without a resourceVersion, which a dry run takes and a create does not. */
 static void the_whole_way(void **state)
 {
     struct scene *scene = *state;
@@ -448,6 +450,8 @@ static void the_whole_way(void **state)
 
 /* --- refusals before the first write -------------------------------------------------------------------- */
 
+/* Report 7: what is immutable on this server, as revisionHistoryLimit was, it says in the proof. Acceptance
+ * 5, acceptance 7. */
 static void a_refused_proof_ends_it_and_nothing_is_written(void **state)
 {
     static const struct {
@@ -599,6 +603,48 @@ static void every_claim_is_probed_before_the_first_grows(void **state)
     expect_phrase(scene, "nothing was written");
 }
 
+static void expect_spec(const cJSON *body, const char *text)
+{
+    CLEANUP_JSON cJSON *wanted = parse(text);
+    CLEANUP_FREE char *is = json_print_sorted(json_get(body, "spec"));
+    CLEANUP_FREE char *is_to_be = json_print_sorted(wanted);
+    assert_string_equal(is, is_to_be);
+}
+
+/* Report 10: a server refuses whatever else of a claim's spec would change, a volumeName that a manifest
+ * lacks. */
+static void of_a_claim_only_the_request_is_written(void **state)
+{
+    static const char request[] = "{'resources':{'requests':{'storage':'2Gi'}}}";
+    struct scene *scene = *state;
+    begin_desired(scene);
+    look(scene);
+    prove(scene);
+    expect(scene, CONVERGE_PROBE);
+    assert_string_equal(scene->turn.ask.method, "PATCH");
+    expect_spec(scene->turn.ask.body, request);
+    agree(scene);
+    agree(scene);
+    expect(scene, CONVERGE_GROW);
+    expect_spec(scene->turn.step->body, request);
+}
+
+/* Report 29: "waiting for a pod to be restarted" is said of every healthy growth, and no reason to wait. */
+static void a_file_system_that_is_to_be_resized_holds_up_nothing(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    look(scene);
+    prove(scene);
+    probe_and_grow(scene);
+    for (cJSON *claim = scene->claims->child; claim; claim = claim->next)
+        change(claim, "{'status':{'conditions':[{'type':'FileSystemResizePending','status':'True'}]}}");
+    look(scene);
+    prove(scene);
+    expect(scene, CONVERGE_KEEP);
+}
+
+/* Report 28: nobody resizes, and that holds up nothing for ever. */
 static void the_first_claim_of_a_class_is_looked_at_alone(void **state)
 {
     struct scene *scene = *state;
@@ -626,6 +672,7 @@ static void the_first_claim_of_a_class_is_looked_at_alone(void **state)
     assert_string_equal(scene->turn.step->name, "data-db-1");
 }
 
+/* Acceptance 19. */
 static void a_size_that_is_infeasible_stops_it_before_the_set_is_touched(void **state)
 {
     struct scene *scene = *state;
@@ -665,7 +712,7 @@ static void a_growth_that_is_refused_leaves_the_others_grown(void **state)
     expect_phrase(scene, "1 claims are grown and stay so");
 }
 
-/* Claims that were grown already, by an earlier run or by a person, are left alone. */
+/* Claims that were grown already, by an earlier run or by a person, are left alone. Report 38. */
 static void grown_claims_are_not_grown_again(void **state)
 {
     struct scene *scene = *state;
@@ -729,6 +776,7 @@ static void reach_quiet(struct scene *scene)
     probe_and_grow(scene);
 }
 
+/* Trace g5: also not fresh. */
 static void the_pods_must_be_quiet(void **state)
 {
     struct scene *scene = *state;
@@ -809,6 +857,7 @@ static void unready_pods_are_waited_for_three_minutes_when_they_may_be_unready(v
 
 /* --- the delete ----------------------------------------------------------------------------------------- */
 
+/* Acceptance 13. */
 static void a_set_that_moves_between_look_and_proof_is_looked_at_anew(void **state)
 {
     struct scene *scene = *state;
@@ -837,6 +886,7 @@ static void a_set_whose_status_moves_is_deleted_as_its_proof_saw_it(void **state
     expect(scene, CONVERGE_PROVE_CREATE);
 }
 
+/* Acceptance 13: overtaken by a scale, say. */
 static void a_delete_that_is_not_taken_drops_the_manifest_before_anything_else(void **state)
 {
     static const enum journal_kind kinds[] = {JOURNAL_ABSENT, JOURNAL_OVERTAKEN, JOURNAL_NOT_SENT,
@@ -994,6 +1044,7 @@ static void a_set_that_goes_with_its_pods_is_an_alarm(void **state)
     expect_phrase(scene, "db-kept-u1-abcde");
 }
 
+/* Acceptance 16. */
 static void another_finalizer_is_waited_for_by_name(void **state)
 {
     struct scene *scene = *state;
@@ -1007,8 +1058,16 @@ static void another_finalizer_is_waited_for_by_name(void **state)
     look(scene);
     expect(scene, CONVERGE_LOOK);
     expect_phrase(scene, "finalizers: example.com/hold");
+    /* No second delete, however long it takes; then it goes on. */
+    scene->boot_us += 600 * US_PER_S;
+    look(scene);
+    expect(scene, CONVERGE_LOOK);
+    set_goes(scene);
+    look(scene);
+    expect(scene, CONVERGE_MAKE);
 }
 
+/* Trace g5. */
 static void a_pod_that_names_the_set_that_is_gone_is_let_go_first(void **state)
 {
     struct scene *scene = *state;
@@ -1026,6 +1085,7 @@ static void a_pod_that_names_the_set_that_is_gone_is_let_go_first(void **state)
         text, "{\"metadata\":{\"ownerReferences\":[{\"$patch\":\"delete\",\"uid\":\"u1-abcdefgh\"}]}}");
 }
 
+/* Trace t2. */
 static void an_owner_that_is_gone_does_not_come_back_with_it(void **state)
 {
     struct scene *scene = *state;
@@ -1182,6 +1242,7 @@ static void without_its_revision_a_canary_is_made_again_whole(void **state)
 
 /* --- there again ---------------------------------------------------------------------------------------- */
 
+/* Report 11. */
 static void somebody_who_makes_it_again_with_the_old_sizes_is_overcome_three_times(void **state)
 {
     struct scene *scene = *state;
@@ -1234,6 +1295,7 @@ static void a_claim_that_was_made_meanwhile_is_grown_at_the_end(void **state)
     expect_end(scene, ERROR_NONE, "claim data-db-2 was made meanwhile and may not grow: the server's words");
 }
 
+/* Report 5: also the revisions. Acceptance 20: a pod that somebody deleted in the gap. */
 static void it_is_done_when_the_new_set_has_what_the_old_one_had(void **state)
 {
     struct scene *scene = *state;
@@ -1267,6 +1329,7 @@ static void it_is_done_when_the_new_set_has_what_the_old_one_had(void **state)
     expect_end(scene, ERROR_NONE, "db-1 was made anew meanwhile");
 }
 
+/* Report 28, trace b11. */
 static void the_file_systems_are_waited_for_when_that_is_wanted(void **state)
 {
     struct scene *scene = *state;
@@ -1289,7 +1352,7 @@ static void the_file_systems_are_waited_for_when_that_is_wanted(void **state)
     assert_int_equal(scene->turn.code, ERROR_NONE);
 }
 
-/* Where no pod uses a volume its file system grows when one does: nobody waits for that. */
+/* Where no pod uses a volume its file system grows when one does: nobody waits for that. Trace b7. */
 static void the_file_system_of_an_unused_claim_is_not_waited_for(void **state)
 {
     struct scene *scene = *state;
@@ -1450,6 +1513,8 @@ int main(void)
         RULE(a_trial_whose_name_is_taken_takes_another),
         RULE(a_claim_that_may_not_grow_is_asked_why),
         RULE(every_claim_is_probed_before_the_first_grows),
+        RULE(of_a_claim_only_the_request_is_written),
+        RULE(a_file_system_that_is_to_be_resized_holds_up_nothing),
         RULE(the_first_claim_of_a_class_is_looked_at_alone),
         RULE(a_size_that_is_infeasible_stops_it_before_the_set_is_touched),
         RULE(a_growth_that_is_refused_leaves_the_others_grown),

@@ -79,6 +79,7 @@ static cJSON *claim_of(const struct row *row)
     return claim;
 }
 
+/* Trace b3, trace b4, trace b7, trace b10, trace b11. */
 static void each_state_of_a_growth_is_told(void **state)
 {
     (void)state;

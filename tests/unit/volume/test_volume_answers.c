@@ -119,6 +119,7 @@ static enum prove_verdict judge(enum trial trial, const struct kube_answer *answ
                              : prove_delete(answer, uid);
 }
 
+/* Acceptance 5, acceptance 7. Trace s7: another delete than the orphaning one is told by its answer. */
 static void each_proof_means_the_same_in_both_generations(void **state)
 {
     (void)state;
@@ -134,6 +135,49 @@ static void each_proof_means_the_same_in_both_generations(void **state)
         }
 }
 
+/* What the releases before 1.37 say can be changed. The releases after write it of each field. */
+static const char *const sentences[] = {
+    "'replicas'",
+    "'replicas' and 'containers'",
+    "'replicas', 'template', and 'updateStrategy'",
+    "'replicas', 'template', 'updateStrategy' and 'minReadySeconds'",
+    "'replicas', 'template', 'updateStrategy', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds'",
+    "'replicas', 'ordinals', 'template', 'updateStrategy', 'persistentVolumeClaimRetentionPolicy' and "
+    "'minReadySeconds'",
+    "'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', "
+    "'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds'",
+};
+
+static enum prove_verdict judge_sentence(const char *sentence, const char *reason)
+{
+    CLEANUP_FREE char *body = xasprintf(
+        "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Invalid\",\"code\":422,\"message\":\"spec: "
+        "Forbidden: updates to statefulset spec for fields other than %s are forbidden\",\"details\":{"
+        "\"causes\":[{\"reason\":\"%s\",\"field\":\"spec\"}]}}",
+        sentence, reason);
+    struct http_answer http = {.outcome = HTTP_ANSWERED,
+                               .status = 422,
+                               .body_whole = true,
+                               .body = body,
+                               .body_length = strlen(body),
+                               .retry_after_us = -1};
+    struct kube_decoded decoded;
+    kube_decode(&http, KUBE_DECODE_ASK, &decoded);
+    enum prove_verdict verdict = prove_apply(&decoded.answer);
+    kube_decoded_done(&decoded);
+    return verdict;
+}
+
+/* Report 8, report 40: each release has another sentence, and the causes count alone. */
+static void the_sentence_of_a_refusal_is_not_read(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(sentences); i++) {
+        assert_int_equal(judge_sentence(sentences[i], "FieldValueForbidden"), PROVE_OTHER_IMMUTABLE);
+        assert_int_equal(judge_sentence(sentences[i], "FieldValueRequired"), PROVE_BAD_MANIFEST);
+    }
+}
+
 static void a_delete_that_answers_for_another_set_is_none(void **state)
 {
     (void)state;
@@ -143,7 +187,7 @@ static void a_delete_that_answers_for_another_set_is_none(void **state)
     kube_decoded_done(&decoded);
 }
 
-/* Acceptance case 4 and 5: all that the server names. */
+/* All that the server names: acceptance 4, acceptance 5. */
 static void all_fields_that_the_server_names_are_named(void **state)
 {
     (void)state;
@@ -211,6 +255,7 @@ static const struct {
     {"c22-rbac", PROBE_REFUSED, false},
 };
 
+/* Acceptance 10. */
 static void each_probe_means_the_same_in_both_generations(void **state)
 {
     (void)state;
@@ -236,7 +281,7 @@ static int http_of(const char *version, const char *world, const char *size)
     return http;
 }
 
-/* A 403 says nothing; two more dry runs do. */
+/* A 403 says nothing; two more dry runs do. Acceptance 8. */
 static void two_more_dry_runs_tell_why_a_claim_may_not_grow(void **state)
 {
     (void)state;
@@ -263,6 +308,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_proof_means_the_same_in_both_generations),
+        cmocka_unit_test(the_sentence_of_a_refusal_is_not_read),
         cmocka_unit_test(a_delete_that_answers_for_another_set_is_none),
         cmocka_unit_test(all_fields_that_the_server_names_are_named),
         cmocka_unit_test(without_an_answer_nobody_knows),
