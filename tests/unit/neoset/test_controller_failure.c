@@ -143,7 +143,7 @@ static void without_a_watch_the_deadline_stands_still(void **state)
     struct scene *scene = *state;
     /* 15 s after the patch the stream ends, and there is no other for ten minutes. */
     assert_int_equal(kubesim_fault_add(sim_server_kubesim(scene->server),
-                                       "cut=106s,resource=pods;500,verb=watch,resource=pods,nth=2,times=500;"
+                                       "cut=107s,resource=pods;500,verb=watch,resource=pods,nth=2,times=500;"
                                        "500,verb=list,resource=pods,nth=2,times=500",
                                        NULL),
                      0);
