@@ -22,9 +22,10 @@ await() { # seconds what command...
         say "FAILED $2; status: $(in_network kubectl get neo mysql -o jsonpath='{.status}' 2>&1 || true)"
     fi
 }
-add_counts() { # "N passed, N failed"
-    passed=$((passed + $(cut -d ' ' -f 1 <<<"$1")))
-    failed=$((failed + $(cut -d ' ' -f 3 <<<"$1")))
+add_counts() { # "N passed, N failed", a runner's last line; one that ends with anything else has failed
+    [[ $1 =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed ]] || BASH_REMATCH=('' 0 1)
+    passed=$((passed + BASH_REMATCH[1]))
+    failed=$((failed + BASH_REMATCH[2]))
 }
 run_stories() {
     local story begin
