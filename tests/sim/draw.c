@@ -163,10 +163,7 @@ static const char *draw_weather(struct dice *dice)
 }
 
 /* How often each is drawn. */
-static const struct {
-    enum operation_kind kind;
-    unsigned weight;
-} weights[] = {
+static const struct kind_weight weights[] = {
     {DO_IMAGE, 30},         {DO_ENVIRONMENT, 3},  {DO_LABEL, 4},           {DO_ANNOTATION, 4},
     {DO_RESTART, 2},        {DO_SCALE, 8},        {DO_FENCE, 7},           {DO_PAUSE, 8},
     {DO_BUDGET, 3},         {DO_PATIENCE, 2},     {DO_GRACE, 1},           {DO_POLICY, 2},
@@ -186,19 +183,25 @@ bool draw_tolerates(const char *name)
     UNREACHABLE();
 }
 
-static enum operation_kind draw_kind(struct dice *dice)
+enum operation_kind dice_kind(struct dice *dice, const struct kind_weight *kinds, size_t count)
 {
     unsigned sum = 0;
-    for (size_t i = 0; i < ARRAY_SIZE(weights); i++)
-        sum += avoided[weights[i].kind] ? 0 : weights[i].weight;
+    for (size_t i = 0; i < count; i++)
+        sum += avoided[kinds[i].kind] ? 0 : kinds[i].weight;
+    ENSURE(sum > 0); /* --avoid leaves something */
     unsigned at = dice_below(dice, sum);
-    for (size_t i = 0; i < ARRAY_SIZE(weights); i++) {
-        unsigned weight = avoided[weights[i].kind] ? 0 : weights[i].weight;
+    for (size_t i = 0; i < count; i++) {
+        unsigned weight = avoided[kinds[i].kind] ? 0 : kinds[i].weight;
         if (at < weight)
-            return weights[i].kind;
+            return kinds[i].kind;
         at -= weight;
     }
     UNREACHABLE();
+}
+
+void operation_say(struct operation *operation, const char *text)
+{
+    snprintf(operation->text, sizeof(operation->text), "%s", text);
 }
 
 int64_t dice_pause(struct dice *dice)
@@ -231,7 +234,8 @@ static void draw_operation(struct dice *dice, const struct draw *world, struct o
     static const int clock_jumps[] = {-3600, -60, -5, 5, 60, 3600};
     static const int disk_ms[] = {0, 0, 5, 50, 1000, 7000};
     static const char *const cascades[] = {"Background", "Orphan", "Foreground"};
-    *ret = (struct operation){.after_us = dice_pause(dice), .kind = draw_kind(dice)};
+    *ret = (struct operation){.after_us = dice_pause(dice),
+                              .kind = dice_kind(dice, weights, ARRAY_SIZE(weights))};
     ret->set = (int)dice_below(dice, (uint32_t)world->set_count);
     const struct set_draw *set = &world->sets[ret->set];
     ret->a = (int)dice_below(dice, 6);

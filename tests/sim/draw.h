@@ -139,6 +139,16 @@ bool dice_one_in(struct dice *dice, uint32_t bound);
 
 int64_t dice_pause(struct dice *dice);
 
+/* How often a kind of operation is drawn, beside others. */
+struct kind_weight {
+    enum operation_kind kind;
+    unsigned weight;
+};
+/* One of these kinds (count of them) by their weights; none that --avoid names. */
+enum operation_kind dice_kind(struct dice *dice, const struct kind_weight *kinds, size_t count);
+/* Its text. */
+void operation_say(struct operation *operation, const char *text);
+
 void draw_make(uint64_t seed, struct draw *ret);
 /* Leaves out the operations whose bit is not set; the time that they took stays. */
 void draw_keep(struct draw *draw, uint64_t bits);

@@ -12,39 +12,20 @@
 
 enum { MORE_MAX = 6 };
 
-static const struct {
-    enum operation_kind kind;
-    unsigned weight;
-} weights[] = {
+static const struct kind_weight weights[] = {
     {DO_RUSTLE, 4},          {DO_DEFAULTS, 4},  {DO_READINESS, 2},  {DO_PREFETCH, 2},    {DO_HISTORY, 3},
     {DO_ORDINALS, 2},        {DO_RETENTION, 3}, {DO_INIT_IMAGE, 2}, {DO_TERMINATION, 2}, {DO_STRANGER, 5},
     {DO_DELETE_REVISION, 3}, {DO_BACKUP, 2},    {DO_RESTORE, 3},    {DO_JUMP_CLOCK, 2},  {DO_STEAL_LEASE, 2},
 
 };
 
-static enum operation_kind draw_kind(struct dice *dice)
-{
-    unsigned sum = 0;
-    for (size_t i = 0; i < ARRAY_SIZE(weights); i++)
-        sum += weights[i].weight;
-    unsigned at = dice_below(dice, sum);
-    size_t i = 0;
-    for (; at >= weights[i].weight; i++)
-        at -= weights[i].weight;
-    return weights[i].kind;
-}
-
-static void say(struct operation *operation, const char *text)
-{
-    snprintf(operation->text, sizeof(operation->text), "%s", text);
-}
-
 static void draw_operation(struct dice *dice, const struct draw *world, struct operation *ret)
 {
     static const char *const prefetches[] = {"Never", "IfPossible", "Required"};
     static const char *const inits[] = {"init:v1", "init:v2", "init:none", "init:v3"};
     static const int jumps[] = {-7200, -30, 30, 7200};
-    *ret = (struct operation){.after_us = dice_pause(dice), .kind = draw_kind(dice)};
+    *ret = (struct operation){.after_us = dice_pause(dice),
+                              .kind = dice_kind(dice, weights, ARRAY_SIZE(weights))};
     ret->set = (int)dice_below(dice, (uint32_t)world->set_count);
     ret->a = (int)dice_below(dice, 5);
     ret->b = (int)dice_below(dice, STRANGER_KIND_COUNT);
@@ -53,10 +34,10 @@ static void draw_operation(struct dice *dice, const struct draw *world, struct o
         ret->a = dice_one_in(dice, 3);
         break;
     case DO_READINESS:
-        say(ret, ret->a & 1 ? "Ready" : "Probe");
+        operation_say(ret, ret->a & 1 ? "Ready" : "Probe");
         break;
     case DO_PREFETCH:
-        say(ret, prefetches[dice_below(dice, ARRAY_SIZE(prefetches))]);
+        operation_say(ret, prefetches[dice_below(dice, ARRAY_SIZE(prefetches))]);
         break;
     case DO_HISTORY:
     case DO_ORDINALS:
@@ -66,7 +47,7 @@ static void draw_operation(struct dice *dice, const struct draw *world, struct o
         ret->a = (int)dice_below(dice, 4);
         break;
     case DO_INIT_IMAGE:
-        say(ret, inits[dice_below(dice, ARRAY_SIZE(inits))]);
+        operation_say(ret, inits[dice_below(dice, ARRAY_SIZE(inits))]);
         break;
     case DO_TERMINATION:
         ret->a = 1 + (int)dice_below(dice, 4);
@@ -96,7 +77,7 @@ static int draw_race(struct dice *dice, const struct draw *world, struct operati
     ret[1] = (struct operation){
         .after_us = apart_us, .kind = kill_first ? DO_IMAGE : DO_KILL_CONTAINER, .set = set};
     ret[kill_first ? 0 : 1].a = highest;
-    say(&ret[kill_first ? 1 : 0], dice_one_in(dice, 3) ? "db:slow" : "db:v11");
+    operation_say(&ret[kill_first ? 1 : 0], dice_one_in(dice, 3) ? "db:slow" : "db:v11");
     return 2;
 }
 

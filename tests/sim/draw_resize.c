@@ -134,33 +134,13 @@ static const char *draw_storage(struct dice *dice)
 }
 
 /* How often each is drawn. */
-static const struct {
-    enum operation_kind kind;
-    unsigned weight;
-} weights[] = {
+static const struct kind_weight weights[] = {
     {DO_CONVERGE, 24}, {DO_CONTINUE, 6},      {DO_RECOVER, 2},    {DO_COMMAND_DIES, 16}, {DO_USER_FORGETS, 2},
     {DO_SET_SCALE, 8}, {DO_SET_RESTART, 3},   {DO_SET_IMAGE, 3},  {DO_SET_AGAIN, 3},     {DO_SET_BY_HAND, 4},
     {DO_SET_HOLD, 2},  {DO_CLAIM_BY_HAND, 3}, {DO_STORAGE, 6},    {DO_CLASS, 3},         {DO_QUOTA, 3},
     {DO_COLLECTOR, 8}, {DO_DELETE_POD, 6},    {DO_BEHAVE, 2},     {DO_FAULT, 18},        {DO_CRASH, 4},
     {DO_STOP, 1},      {DO_LOSE_JOURNAL, 1},  {DO_JUMP_CLOCK, 1}, {DO_DISK, 1},
 };
-
-static enum operation_kind draw_kind(struct dice *dice)
-{
-    unsigned sum = 0;
-    for (size_t i = 0; i < ARRAY_SIZE(weights); i++)
-        sum += weights[i].weight;
-    unsigned at = dice_below(dice, sum);
-    size_t i = 0;
-    for (; at >= weights[i].weight; i++)
-        at -= weights[i].weight;
-    return weights[i].kind;
-}
-
-static void say(struct operation *operation, const char *text)
-{
-    snprintf(operation->text, sizeof(operation->text), "%s", text);
-}
 
 /* Most declare more; some less, or another immutable field besides. */
 static void draw_converge(struct dice *dice, struct sizes *sizes, struct operation *ret)
@@ -200,7 +180,8 @@ static void draw_operation(struct dice *dice, struct sizes *sizes, struct operat
     static const char *const collectors[] = {"off", "slow", "blind", "on"};
     static const char *const images[] = {"db:v2", "db:v3", "db:v4"};
     static const char *const behaviours[] = {"never-ready", "slow-stop", "", "node-lost"};
-    *ret = (struct operation){.after_us = dice_pause(dice), .kind = draw_kind(dice)};
+    *ret = (struct operation){.after_us = dice_pause(dice),
+                              .kind = dice_kind(dice, weights, ARRAY_SIZE(weights))};
     ret->a = (int)dice_below(dice, USERS_MAX);
     switch (ret->kind) {
     case DO_CONVERGE:
@@ -219,7 +200,7 @@ static void draw_operation(struct dice *dice, struct sizes *sizes, struct operat
         ret->a = 1 + (int)dice_below(dice, 5);
         break;
     case DO_SET_IMAGE:
-        say(ret, images[dice_below(dice, ARRAY_SIZE(images))]);
+        operation_say(ret, images[dice_below(dice, ARRAY_SIZE(images))]);
         break;
     case DO_CLAIM_BY_HAND:
         ret->a = (int)dice_below(dice, 3);
@@ -227,16 +208,16 @@ static void draw_operation(struct dice *dice, struct sizes *sizes, struct operat
         snprintf(ret->text, sizeof(ret->text), "%dGi", sizes->gi[ret->b] + (int)dice_below(dice, 4));
         break;
     case DO_STORAGE:
-        say(ret, draw_storage(dice));
+        operation_say(ret, draw_storage(dice));
         break;
     case DO_CLASS:
-        say(ret, classes[dice_below(dice, ARRAY_SIZE(classes))]);
+        operation_say(ret, classes[dice_below(dice, ARRAY_SIZE(classes))]);
         break;
     case DO_QUOTA:
-        say(ret, quotas[dice_below(dice, ARRAY_SIZE(quotas))]);
+        operation_say(ret, quotas[dice_below(dice, ARRAY_SIZE(quotas))]);
         break;
     case DO_COLLECTOR:
-        say(ret, collectors[dice_below(dice, ARRAY_SIZE(collectors))]);
+        operation_say(ret, collectors[dice_below(dice, ARRAY_SIZE(collectors))]);
         break;
     case DO_DELETE_POD:
         ret->a = (int)dice_below(dice, 4);
@@ -244,10 +225,10 @@ static void draw_operation(struct dice *dice, struct sizes *sizes, struct operat
         break;
     case DO_BEHAVE:
         ret->a = (int)dice_below(dice, 4);
-        say(ret, behaviours[dice_below(dice, ARRAY_SIZE(behaviours))]);
+        operation_say(ret, behaviours[dice_below(dice, ARRAY_SIZE(behaviours))]);
         break;
     case DO_FAULT:
-        say(ret, draw_fault(dice));
+        operation_say(ret, draw_fault(dice));
         break;
     case DO_CRASH:
     case DO_LOSE_JOURNAL:
@@ -276,7 +257,7 @@ static void put(struct operation *operation, enum operation_kind kind, int64_t a
                 const char *text)
 {
     *operation = (struct operation){.kind = kind, .after_us = after_us, .a = a, .b = b};
-    say(operation, text);
+    operation_say(operation, text);
 }
 
 /* Somebody converges, and dies at some step. */
