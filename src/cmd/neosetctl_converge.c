@@ -4,6 +4,7 @@
 #include "audit/escape.h"
 #include "base/time_text.h"
 #include "cmd/neosetctl_session.h"
+#include "kube/resource.h"
 #include "volume/decide.h"
 #include "volume/drive.h"
 
@@ -257,10 +258,30 @@ static void finish(struct run *run, bool is_done)
     free(run->waits_for);
 }
 
+/* A name that was mistyped has nothing to converge either. Who may not read the namespace is believed; what
+ * was begun is over with its namespace. */
+static int check_namespace(const struct run *run, struct error **err)
+{
+    const char *name = run->wanted->namespace;
+    CLEANUP_FREE char *escaped = kube_percent_encode(name);
+    CLEANUP_FREE char *path = xasprintf("/api/v1/namespaces/%s", escaped);
+    CLEANUP_FREE char *what = xasprintf("namespace %s", name);
+    CLEANUP_JSON cJSON *namespace = NULL;
+    if (!run->wanted->desired || has_written(run) ||
+        ctl_get(run->wanted->server, path, what, &namespace, NULL) != -ERROR_NOT_FOUND)
+        return 0;
+    return error_set(
+        err, ERROR_NOT_FOUND,
+        "StatefulSet %s: there is no namespace %s: name the set's own, or make it (kubectl create "
+        "namespace %s)",
+        run->wanted->name, name, name);
+}
+
 int ctl_converge(const struct ctl_converge *wanted, struct error **err)
 {
     struct run run;
     int r = run_drive(&run, wanted, false, err);
+    r = r == 0 ? check_namespace(&run, err) : r;
     if (r == 0)
         say(&run, "%s", run.sentence);
     finish(&run, r == 0);
@@ -299,6 +320,7 @@ int ctl_converge_plan(const struct ctl_converge *wanted, struct error **err)
 {
     struct run run;
     int r = run_drive(&run, wanted, true, err);
+    r = r == 0 ? check_namespace(&run, err) : r;
     const struct converge *converge = run.drive ? drive_converge(run.drive) : NULL;
     const struct volume_decision *decision = converge ? converge_decision(converge) : NULL;
     if (decision && wanted->look->format == SHEET_JSON) {

@@ -145,6 +145,20 @@ static void what_cannot_be_is_refused_and_nothing_is_written(void **state)
 }
 
 /* What another tool applied is taken over only when that is asked for: acceptance 7. */
+/* "Nothing to converge" is true of a namespace that is not there, and no help. */
+static void a_namespace_that_is_not_there_is_named(void **state)
+{
+    struct stage *stage = *state;
+    write_manifest(stage, 1, "2Gi", THREE);
+    static const char *const words[] = {"converge", "plan"};
+    for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+        expect_resize(stage, words[i], " -n nowhere" IN_TIME, 1, "", "there is no namespace nowhere");
+        replace_in_manifest(stage, "\"name\":\"db\",\"labels\"", "\"name\":\"dc\",\"labels\"");
+        expect_resize(stage, words[i], IN_TIME, 0, "there is no StatefulSet dc in namespace default", NULL);
+        write_manifest(stage, 1, "2Gi", THREE);
+    }
+}
+
 static void apply_takes_sizes_of_another_over_only_when_it_is_forced(void **state)
 {
     struct stage *stage = *state;
@@ -514,6 +528,7 @@ int main(void)
         SCENE(what_others_changed_stays, setup),
         SCENE(what_cannot_be_is_refused_and_nothing_is_written, setup),
         SCENE(what_cannot_be_is_refused_and_nothing_is_written, setup_by_field),
+        SCENE(a_namespace_that_is_not_there_is_named, setup),
         SCENE(apply_takes_sizes_of_another_over_only_when_it_is_forced, setup),
         SCENE(it_waits_for_quiet_pods_says_so_and_is_gone_on_with, setup),
         SCENE(a_journal_that_dies_ends_it_at_once_with_its_reason, setup),
