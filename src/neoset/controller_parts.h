@@ -130,10 +130,7 @@ struct controller {
 void controller_report(struct controller *controller, enum report_level level, const char *object,
                        const char *format, ...) __attribute__((format(printf, 4, 5)));
 bool controller_may_plan(const struct controller *controller);
-bool controller_is_fresh(const struct controller *controller, const char **ret_why);
 void controller_wake_all(struct controller *controller);
-/* An answer brought the newest state of an object. */
-void controller_take_answer(struct controller *controller, enum kube_resource resource, const cJSON *object);
 /* Reads an object whose answer did not bring it, then wakes the group. */
 void controller_refresh(struct controller *controller, enum kube_resource resource, const char *namespace,
                         const char *name, struct set_group *group);
@@ -141,6 +138,14 @@ void controller_refresh(struct controller *controller, enum kube_resource resour
 void controller_forget_refreshes(struct controller *controller, const struct set_group *group);
 void controller_check_once(struct controller *controller);
 struct turn *controller_turn_of(struct set_group *group);
+
+/* controller_watch.c */
+void controller_start_watches(struct controller *controller);
+/* Each collection was listed once; and is what is known of all of them the newest? */
+bool controller_has_listed(const struct controller *controller);
+bool controller_is_fresh(const struct controller *controller, const char **ret_why);
+/* An answer brought the newest state of an object. */
+void controller_take_answer(struct controller *controller, enum kube_resource resource, const cJSON *object);
 
 /* controller_kept.c */
 /* A ControllerRevision was seen, with the mark of the newest list, or is gone; what keeps no manifest is
