@@ -6,98 +6,8 @@
 #include <ctype.h>
 #include <utlist.h>
 
-/* Of nearly all keys: a kind, a namespace and a name. */
-enum { LOOKUP_ROOM = 256 };
-
-/* --- small things --------------------------------------------------------------------------------------- */
-
-char *gateway_object_key(enum kube_resource resource, const char *namespace, const char *name)
-{
-    return xasprintf("%s/%s/%s", kube_resource_info(resource)->kind, namespace ? namespace : "", name);
-}
-
-/* A key to look up with, which is done for each pod in each turn: in room where it fits. */
-struct lookup {
-    char room[LOOKUP_ROOM];
-    char *long_key; /* the lookup's */
-};
-
-static void lookup_done(struct lookup *lookup)
-{
-    free(lookup->long_key);
-}
-
-static const char *lookup_key(struct lookup *lookup, enum kube_resource resource, const char *namespace,
-                              const char *name)
-{
-    const char *const parts[] = {kube_resource_info(resource)->kind, "/", namespace ? namespace : "", "/",
-                                 name};
-    char *at = lookup->room;
-    for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-        size_t length = strlen(parts[i]);
-        if (length >= (size_t)(lookup->room + sizeof(lookup->room) - at))
-            return lookup->long_key = gateway_object_key(resource, namespace, name);
-        memcpy(at, parts[i], length);
-        at += length;
-    }
-    *at = '\0';
-    return lookup->room;
-}
-
-static struct flight *find(const struct gateway *gateway, enum kube_resource resource, const char *namespace,
-                           const char *name)
-{
-    __attribute__((cleanup(lookup_done))) struct lookup lookup;
-    lookup.long_key = NULL;
-    const char *key = lookup_key(&lookup, resource, namespace, name);
-    struct flight *flight = NULL;
-    HASH_FIND_STR(gateway->by_object, key, flight);
-    return flight;
-}
-
-struct workload *gateway_find_workload(const struct gateway *gateway, enum kube_resource resource,
-                                       const char *namespace, const char *name)
-{
-    __attribute__((cleanup(lookup_done))) struct lookup lookup;
-    lookup.long_key = NULL;
-    const char *key = lookup_key(&lookup, resource, namespace, name);
-    struct workload *workload = NULL;
-    HASH_FIND_STR(gateway->workloads, key, workload);
-    return workload;
-}
-
-void flight_join_workload(struct flight *flight, enum kube_resource resource, const char *namespace,
-                          const char *name)
-{
-    struct gateway *gateway = flight->gateway;
-    PRE(flight->workload == NULL);
-    flight->operation_resource = resource;
-    flight->operation_namespace = xstrdup_or_null(namespace);
-    flight->operation_name = xstrdup(name);
-    struct workload *workload = gateway_find_workload(gateway, resource, namespace, name);
-    if (!workload) {
-        workload = xcalloc(1, sizeof(*workload));
-        workload->key = gateway_object_key(resource, namespace, name);
-        HASH_ADD_KEYPTR(hh, gateway->workloads, workload->key, strlen(workload->key), workload);
-    }
-    DL_APPEND2(workload->flights, flight, workload_prev, workload_next);
-    flight->workload = workload;
-}
-
-static void leave_workload(struct flight *flight)
-{
-    struct gateway *gateway = flight->gateway;
-    struct workload *workload = STEAL(flight->workload);
-    if (!workload)
-        return;
-    DL_DELETE2(workload->flights, flight, workload_prev, workload_next);
-    gateway_end_pending(gateway, workload, flight->operation);
-    if (workload->flights)
-        return;
-    HASH_DEL(gateway->workloads, workload);
-    free(workload->key);
-    free(workload);
-}
+/* --- the life of a flight ----------------------------------------------------------------------------------
+ */
 
 struct flight *flight_make(struct gateway *gateway, enum step_kind kind, enum kube_resource resource,
                            const char *namespace, const char *name)
@@ -111,7 +21,7 @@ struct flight *flight_make(struct gateway *gateway, enum step_kind kind, enum ku
     flight->object_key = gateway_object_key(resource, namespace, name);
     DL_APPEND(gateway->flights, flight);
     if (kind != STEP_BLOCK) {
-        PRE(find(gateway, resource, namespace, name) == NULL);
+        PRE(gateway_find_flight(gateway, resource, namespace, name) == NULL);
         HASH_ADD_KEYPTR(hh, gateway->by_object, flight->object_key, strlen(flight->object_key), flight);
     }
     return flight;
@@ -124,7 +34,7 @@ static void flight_unlink(struct flight *flight)
     if (flight->kind != STEP_BLOCK)
         HASH_DELETE(hh, gateway->by_object, flight);
     flight_set_under_way(flight, false);
-    leave_workload(flight);
+    flight_leave_workload(flight);
 }
 
 static void flight_release(struct flight *flight)
@@ -377,7 +287,7 @@ static void check_request(const struct step_request *request)
 
 static int submit(struct gateway *gateway, const struct step_request *request, step_done *done, void *context)
 {
-    struct flight *open = find(gateway, request->resource, request->namespace, request->name);
+    struct flight *open = gateway_find_flight(gateway, request->resource, request->namespace, request->name);
     if (open)
         return submit_again(open, request, done, context);
     if (!gateway_has_room(gateway))
@@ -585,7 +495,7 @@ void flight_close(struct flight *flight, enum journal_kind kind, int http, const
 bool gateway_is_open(const struct gateway *gateway, enum kube_resource resource, const char *namespace,
                      const char *name)
 {
-    return find(gateway, resource, namespace, name) ||
+    return gateway_find_flight(gateway, resource, namespace, name) ||
            journal_open_step_on(gateway->options.journal, kube_resource_info(resource)->kind, namespace,
                                 name);
 }
@@ -593,7 +503,7 @@ bool gateway_is_open(const struct gateway *gateway, enum kube_resource resource,
 bool gateway_find_open(const struct gateway *gateway, enum kube_resource resource, const char *namespace,
                        const char *name, bool *ret_in_doubt, bool *ret_lowers_availability)
 {
-    const struct flight *flight = find(gateway, resource, namespace, name);
+    const struct flight *flight = gateway_find_flight(gateway, resource, namespace, name);
     if (flight) {
         *ret_in_doubt = flight->state != FLIGHT_INTENT && flight->state != FLIGHT_SENT;
         *ret_lowers_availability = flight->lowers_availability;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The gateway's parts, as they know each other: a flight is one open step on its way from intent to outcome.
- * gateway.c takes steps in, hands them over and closes them, flight.c hears the answer, doubt.c reads the
- * cluster, block.c makes what is no longer wanted impossible, recover.c takes over what ended runs left open,
- * late.c knows closed keys that may still turn up. Only src/control/gateway's files include this. */
+ * gateway.c takes steps in, hands them over and closes them, flight_index.c finds them, flight.c hears the
+ * answer, doubt.c reads the cluster, block.c makes what is no longer wanted impossible, recover.c takes over
+ * what ended runs left open, late.c knows closed keys that may still turn up. Only src/control/gateway's
+ * files include this. */
 #pragma once
 
 #include "base/time_text.h"
@@ -174,11 +175,6 @@ enum { UNDER_WAY_MAX = 64 };
 /* gateway.c */
 struct flight *flight_make(struct gateway *gateway, enum step_kind kind, enum kube_resource resource,
                            const char *namespace, const char *name);
-/* Puts the flight under the object of its operation. */
-void flight_join_workload(struct flight *flight, enum kube_resource resource, const char *namespace,
-                          const char *name);
-struct workload *gateway_find_workload(const struct gateway *gateway, enum kube_resource resource,
-                                       const char *namespace, const char *name);
 /* Appends the outcome, tells who waits, frees the flight. kind is an outcome; object may be NULL. http 0:
  * found by reading. */
 void flight_close(struct flight *flight, enum journal_kind kind, int http, const cJSON *object,
@@ -190,7 +186,6 @@ bool gateway_may_send(const struct gateway *gateway);
 /* It may, and not too much is under way: what every write asks, the first attempt as well as the next. */
 bool gateway_has_room(const struct gateway *gateway);
 void gateway_hold_until(struct gateway *gateway, int64_t until_boot_us);
-char *gateway_object_key(enum kube_resource resource, const char *namespace, const char *name);
 /* Appends the intent (the bytes are in flight->body already or made here) and waits for it to be durable. */
 void flight_append_intent(struct flight *flight, const struct step_request *request);
 
@@ -198,6 +193,19 @@ void flight_append_intent(struct flight *flight, const struct step_request *requ
 void flight_set_under_way(struct flight *flight, bool under_way);
 /* Checks the preconditions in the very bytes and gives them to the transport. */
 void flight_hand_over(struct flight *flight, bool (*before_send)(void *context), kube_done *done);
+
+/* flight_index.c */
+/* "Pod/<namespace>/<name>"; the caller's. */
+char *gateway_object_key(enum kube_resource resource, const char *namespace, const char *name);
+/* The open step of this object, but for blocks; NULL: none is. */
+struct flight *gateway_find_flight(const struct gateway *gateway, enum kube_resource resource,
+                                   const char *namespace, const char *name);
+struct workload *gateway_find_workload(const struct gateway *gateway, enum kube_resource resource,
+                                       const char *namespace, const char *name);
+/* Puts the flight under the object of its operation, and takes it away again. */
+void flight_join_workload(struct flight *flight, enum kube_resource resource, const char *namespace,
+                          const char *name);
+void flight_leave_workload(struct flight *flight);
 
 /* operation.c */
 /* The operation that the step belongs to: the open one, or a new one. 0: not now, the one before is not
