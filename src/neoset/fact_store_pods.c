@@ -194,31 +194,30 @@ void fact_store_take_pod(struct fact_store *store, const cJSON *object, uint32_t
     fact_store_tell_changed(store, group);
 }
 
-bool fact_store_knows_pod_state(const struct fact_store *store, const cJSON *object)
+/* Of a set's pods only; NULL: none has this name. */
+static const struct pod_slot *find_pod(const struct fact_store *store, const char *namespace,
+                                       const char *name)
 {
-    const char *namespace = kube_object_namespace(object), *name = kube_object_name(object);
     size_t length = 0;
     int ordinal = -1;
     if (!name || !neoset_split_pod_name(name, &length, &ordinal))
-        return false; /* those that fetch images are few */
+        return NULL;
     CLEANUP_FREE char *set_name = xstrndup(name, length);
     const struct set_group *group = fact_store_find_group(store, namespace, set_name);
-    const struct pod_slot *slot = group ? pod_slot(group, ordinal) : NULL;
+    return group ? pod_slot(group, ordinal) : NULL;
+}
+
+/* Pods that fetch images are few. */
+bool fact_store_knows_pod_state(const struct fact_store *store, const cJSON *object)
+{
+    const struct pod_slot *slot = find_pod(store, kube_object_namespace(object), kube_object_name(object));
     return slot && fact_store_is_known(object, slot->fact->uid, slot->fact->version);
 }
 
 bool fact_store_knows_pod(const struct fact_store *store, const char *namespace, const char *name)
 {
-    size_t length = 0;
-    int ordinal = -1;
     const struct set_group *group = group_of_prefetch(store, namespace, name);
-    if (group)
-        return prefetch_slot(group, name) != NULL;
-    if (!neoset_split_pod_name(name, &length, &ordinal))
-        return false;
-    CLEANUP_FREE char *set_name = xstrndup(name, length);
-    group = fact_store_find_group(store, namespace, set_name);
-    return group && pod_slot(group, ordinal);
+    return group ? prefetch_slot(group, name) != NULL : find_pod(store, namespace, name) != NULL;
 }
 
 /* uid NULL: whatever has the name. */
