@@ -26,7 +26,8 @@ static const struct {
     [CONVERGE_PROVE_APPLY].successors = TO(PROVE_CREATE),
     [CONVERGE_PROVE_CREATE].successors = TO(PROVE_DELETE),
     [CONVERGE_PROVE_DELETE].successors =
-        TO(PROBE) | TO(GROW) | TO(PROVE_APPLY) | TO(PROVE_CREATE) | TO(KEEP) | TO(CLEAN),
+        TO(PROVE_SIZES) | TO(PROBE) | TO(GROW) | TO(PROVE_APPLY) | TO(PROVE_CREATE) | TO(KEEP) | TO(CLEAN),
+    [CONVERGE_PROVE_SIZES].successors = TO(PROBE) | TO(GROW) | TO(PROVE_APPLY) | TO(PROVE_CREATE) | TO(CLEAN),
     [CONVERGE_PROBE].successors = TO(GROW) | TO(CLEAN),
     [CONVERGE_DROP].successors = TO(CLEAN),
     [CONVERGE_KEEP].successors = TO(DELETE),
@@ -244,6 +245,7 @@ char *converge_permission_hint(const struct converge *converge, int http)
 {
     static const char *const permissions[CONVERGE_STAGE_COUNT] = {
         [CONVERGE_PROVE_APPLY] = "patch statefulsets.apps",
+        [CONVERGE_PROVE_SIZES] = "patch statefulsets.apps",
         [CONVERGE_PROVE_CREATE] = "create statefulsets.apps",
         [CONVERGE_PROVE_DELETE] = "delete statefulsets.apps",
         [CONVERGE_KEEP] = "create controllerrevisions.apps",
@@ -428,6 +430,7 @@ void converge_next(struct converge *converge, struct converge_turn *ret)
     case CONVERGE_PROVE_APPLY:
     case CONVERGE_PROVE_CREATE:
     case CONVERGE_PROVE_DELETE:
+    case CONVERGE_PROVE_SIZES:
         ret->next = CONVERGE_NEXT_ASK;
         ask_proof(converge, &ret->ask);
         return;

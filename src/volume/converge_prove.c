@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The dry runs of everything that converge is going to write to the set, before it writes anything: the
- * ordinary apply, the set made again, the delete. */
+ * ordinary apply, the set made again, the delete; and whether somebody else's sizes would be taken over. */
 #include "volume/converge_parts.h"
 
 #include "base/plant.h"
@@ -40,15 +40,23 @@ void begin_proof(struct converge *converge, bool is_last)
 
 /* --- questions and answers ------------------------------------------------------------------------------ */
 
+/* body is taken over. */
+static void ask_apply(struct converge *converge, cJSON *body, struct exempt_request *ret)
+{
+    converge_ask(converge, ret, "PATCH", converge->name, KUBE_APPLY, body);
+    ret->field_manager =
+        converge->field_manager ? converge->field_manager : recreate_applier(converge->look->set);
+    ret->is_forced = converge->options.is_forced;
+}
+
 void ask_proof(struct converge *converge, struct exempt_request *ret)
 {
     switch (converge->stage) {
     case CONVERGE_PROVE_APPLY:
-        converge_ask(converge, ret, "PATCH", converge->name, KUBE_APPLY,
-                     recreate_swapped(converge->desired, converge->look->set));
-        ret->field_manager =
-            converge->field_manager ? converge->field_manager : recreate_applier(converge->look->set);
-        ret->is_forced = converge->options.is_forced;
+        ask_apply(converge, recreate_swapped(converge->desired, converge->look->set), ret);
+        return;
+    case CONVERGE_PROVE_SIZES:
+        ask_apply(converge, json_copy(converge->desired), ret);
         return;
     case CONVERGE_PROVE_CREATE:
         converge_ask(converge, ret, "POST", NULL, KUBE_JSON,
@@ -107,6 +115,13 @@ static bool has_moved(const struct converge *converge, const cJSON *answered)
            kube_object_generation(answered) != kube_object_generation(seen);
 }
 
+/* Sizes that another manager applied are declared under this one's name only when that was asked for. The
+ * proof of the apply has the live sizes in it, on which all agree. */
+static bool asks_for_owners(const struct converge *converge)
+{
+    return converge->has_manifest && converge->field_manager && !converge->options.is_forced;
+}
+
 static void proven(struct converge *converge, const struct kube_answer *answer, int64_t wall_us)
 {
     converge->later = 0;
@@ -120,19 +135,34 @@ static void proven(struct converge *converge, const struct kube_answer *answer, 
             converge->ahead_us = kube_object_created_us(answer->body) - wall_us;
         converge_go(converge, CONVERGE_PROVE_DELETE);
         return;
+    case CONVERGE_PROVE_SIZES:
+        choose_growing(converge);
+        return;
     default:
         str_replace(&converge->proven_uid, converge->proof_uid);
         if (converge->is_last_proof)
             converge_go(converge, CONVERGE_KEEP);
+        else if (asks_for_owners(converge))
+            converge_go(converge, CONVERGE_PROVE_SIZES);
         else
             choose_growing(converge);
     }
+}
+
+/* The server looks for conflicts before it looks at what is immutable: any other refusal was to be expected.
+ */
+static enum prove_verdict judge_sizes(const struct kube_answer *answer)
+{
+    enum prove_verdict verdict = prove_apply(answer);
+    return verdict == PROVE_MANAGERS || verdict == PROVE_LATER ? verdict : PROVE_WELL;
 }
 
 static enum prove_verdict judge_proof(const struct converge *converge, const struct kube_answer *answer)
 {
     if (converge->stage == CONVERGE_PROVE_APPLY)
         return prove_apply(answer);
+    if (converge->stage == CONVERGE_PROVE_SIZES)
+        return judge_sizes(answer);
     if (converge->stage == CONVERGE_PROVE_CREATE)
         return prove_create(answer);
     return prove_delete(answer, converge->proof_uid);

@@ -67,17 +67,24 @@ static inline bool set_is_ready(const struct stage *stage)
     return status_is(stage, SETS "/db", "readyReplicas", REPLICAS);
 }
 
+static inline int count_owned(const struct stage *stage, const char *owner)
+{
+    CLEANUP_FREE char *owners = pods_text(stage, true);
+    int count = 0;
+    for (const char *at = owners; (at = strstr(at, owner)); at += strlen(owner))
+        count++;
+    return count;
+}
+
 /* The same pods as before, all of this owner. */
 static inline void assert_pods(const struct stage *stage, const char *before, const char *owner)
 {
     CLEANUP_FREE char *now = pods_text(stage, false);
-    CLEANUP_FREE char *owners = pods_text(stage, true);
     assert_string_equal(now, before);
-    int count = 0;
-    for (const char *at = owners; (at = strstr(at, owner)); at += strlen(owner))
-        count++;
-    if (count != REPLICAS)
+    if (count_owned(stage, owner) != REPLICAS) {
+        CLEANUP_FREE char *owners = pods_text(stage, true);
         fail_msg("not all are of a %s:\n%s", owner, owners);
+    }
 }
 
 /* Each step that the server took was taken once, and nothing is left open. */

@@ -144,7 +144,6 @@ static void what_cannot_be_is_refused_and_nothing_is_written(void **state)
     assert_int_not_equal(stat(stage->journal, &status), 0);
 }
 
-/* What another tool applied is taken over only when that is asked for: acceptance 7. */
 /* "Nothing to converge" is true of a namespace that is not there, and no help. */
 static void a_namespace_that_is_not_there_is_named(void **state)
 {
@@ -159,6 +158,7 @@ static void a_namespace_that_is_not_there_is_named(void **state)
     }
 }
 
+/* What another tool applied is taken over only when that is asked for: acceptance 7. */
 static void apply_takes_sizes_of_another_over_only_when_it_is_forced(void **state)
 {
     struct stage *stage = *state;
@@ -167,6 +167,8 @@ static void apply_takes_sizes_of_another_over_only_when_it_is_forced(void **stat
     CLEANUP_FREE char *before = set_text(stage);
     CLEANUP_FREE char *line = xasprintf("apply -f %s/db.yaml --field-manager flux" IN_TIME, stage->folder);
     expect_run(stage, line, 2, "", "--force-conflicts");
+    expect_resize(stage, "converge", " --field-manager flux" IN_TIME, 2, "", "--force-conflicts");
+    expect_resize(stage, "plan", " --field-manager flux", 2, "", "--force-conflicts");
     CLEANUP_FREE char *after = set_text(stage);
     CLEANUP_FREE char *claims = claims_text(stage);
     assert_string_equal(after, before);

@@ -322,6 +322,9 @@ static void prove(struct scene *scene)
     agree(scene);
     expect(scene, CONVERGE_PROVE_DELETE);
     agree(scene);
+    /* The first one asks for the sizes, too, which the set cannot have: they are immutable. */
+    if (scene->turn.stage == CONVERGE_PROVE_SIZES)
+        refuse(scene, 422, "Invalid", "");
 }
 
 static void probe_and_grow(struct scene *scene)
