@@ -8,7 +8,8 @@ wait_until settled db 3
 check status_ends db
 When the image is one that crashes
 set_image db app:crash
-wait_until 60 phase_is db Failed
+# No deadline is held to be over within a minute of the first sight of a pod.
+wait_until 120 phase_is db Failed
 Then status, why and the wait for it end with a code of their own
 check neosetctl_ends_with 3 status db -w
 check neosetctl_ends_with 3 status db
