@@ -351,7 +351,14 @@ static int end_resizes(struct program *program, bool *ret_ended, struct error **
     r = half_resizes_find(&program->server, &resizes, err);
     *ret_ended = resizes.count > 0;
     if (r == 0)
-        r = half_resizes_end(&resizes, &program->server, &program->out, &program->look, limit_us, err);
+        r = half_resizes_end(&resizes,
+                             &(struct half_resizes_end){.server = &program->server,
+                                                        .out = &program->out,
+                                                        .look = &program->look,
+                                                        .limit_us = limit_us,
+                                                        .say = notice,
+                                                        .context = program},
+                             err);
     half_resizes_done(&resizes);
     return r;
 }

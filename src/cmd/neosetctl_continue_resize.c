@@ -70,14 +70,19 @@ static int find_journaled(struct half_resizes *resizes, const struct ctl_server 
 {
     CLEANUP_FREE char *path = ctl_session_find_journal();
     CLEANUP_JOURNAL_READER struct journal_reader *reader = NULL;
+    CLEANUP_ERROR struct error *own = NULL;
     if (!path)
         return 0;
-    int r = journal_reader_open(path, &reader, err);
+    int r = journal_reader_open(path, &reader, &own);
+    if (r == -ERROR_NOT_FOUND)
+        return 0; /* nothing was ever written with it */
     struct journal_operation_filter filter = {.kind = CONVERGE_OPERATION,
                                               .object = kube_resource_info(KUBE_STATEFULSET)->kind,
                                               .namespace = server->all_namespaces ? NULL : server->namespace,
                                               .outcome = "open"};
-    return r < 0 ? r : journal_read_operations(reader, &filter, take_operation, resizes, err);
+    if (r == 0)
+        r = journal_read_operations(reader, &filter, take_operation, resizes, &own);
+    return r < 0 ? ctl_session_journal_unusable(own, err) : 0;
 }
 
 int half_resizes_find(struct ctl_server *server, struct half_resizes *ret, struct error **err)
@@ -99,28 +104,47 @@ static void say(struct out *out, const struct half_resized *one)
     (void)out_flush(out, NULL);
 }
 
-int half_resizes_end(const struct half_resizes *resizes, struct ctl_server *server, struct out *out,
-                     const struct sheet_look *look, int64_t limit_us, struct error **err)
+static int end_one(const struct half_resized *one, const struct half_resizes_end *how, struct error **err)
+{
+    say(how->out, one);
+    return ctl_converge(&(struct ctl_converge){.server = how->server,
+                                               .out = how->out,
+                                               .look = how->look,
+                                               .namespace = one->namespace,
+                                               .name = one->name,
+                                               .sizes = one->sizes,
+                                               .come_from = one->come_from,
+                                               .limit_us = how->limit_us},
+                        err);
+}
+
+/* Says how many were not begun. */
+static void count_rest(size_t rest, struct error **err)
+{
+    CLEANUP_ERROR struct error *first = STEAL(*err);
+    error_set(err, ERROR_TIMED_OUT, "%s (%zu other%s not begun)", error_text(first), rest,
+              rest == 1 ? " was" : "s were");
+}
+
+int half_resizes_end(const struct half_resizes *resizes, const struct half_resizes_end *how,
+                     struct error **err)
 {
     int result = 0;
+    CLEANUP_ERROR struct error *newest = NULL;
     for (size_t i = 0; i < resizes->count && result != -ERROR_TIMED_OUT; i++) {
-        const struct half_resized *one = &resizes->items[i];
         CLEANUP_ERROR struct error *own = NULL;
-        say(out, one);
-        int r = ctl_converge(&(struct ctl_converge){.server = server,
-                                                    .out = out,
-                                                    .look = look,
-                                                    .namespace = one->namespace,
-                                                    .name = one->name,
-                                                    .sizes = one->sizes,
-                                                    .come_from = one->come_from,
-                                                    .limit_us = limit_us},
-                             &own);
-        if (r == 0 || result < 0)
+        int r = end_one(&resizes->items[i], how, &own);
+        if (r == 0)
             continue;
+        if (newest)
+            how->say(how->context, error_text(newest));
+        error_free(newest);
+        newest = STEAL(own);
         result = r;
-        if (err)
-            *err = STEAL(own);
+        if (r == -ERROR_TIMED_OUT && i + 1 < resizes->count)
+            count_rest(resizes->count - i - 1, &newest);
     }
+    if (result < 0 && err)
+        *err = STEAL(newest);
     return result;
 }

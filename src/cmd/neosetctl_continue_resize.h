@@ -20,6 +20,16 @@ struct half_resizes {
 /* In the server's namespace, or in all. */
 int half_resizes_find(struct ctl_server *server, struct half_resizes *ret, struct error **err);
 void half_resizes_done(struct half_resizes *resizes);
-/* Ends them one after the other. Errors: of the first that could not be ended; the others were tried. */
-int half_resizes_end(const struct half_resizes *resizes, struct ctl_server *server, struct out *out,
-                     const struct sheet_look *look, int64_t limit_us, struct error **err);
+
+struct half_resizes_end {
+    struct ctl_server *server;
+    struct out *out;
+    const struct sheet_look *look;
+    int64_t limit_us; /* of each */
+    void (*say)(void *context, const char *sentence);
+    void *context;
+};
+/* Ends them one after the other. What keeps one from being ended is told by say, but for the last such, which
+ * is the error. -ERROR_TIMED_OUT, also when it was interrupted: the rest was not begun. */
+int half_resizes_end(const struct half_resizes *resizes, const struct half_resizes_end *how,
+                     struct error **err);

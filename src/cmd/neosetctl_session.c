@@ -132,6 +132,22 @@ char *ctl_session_find_journal(void)
     return NULL;
 }
 
+/* What was typed is not at fault: it is a failure, not a refusal. What the journal says of itself says what
+ * is wrong with it; where else a user's own may lie, and that nothing depends on it, it does not know. */
+int ctl_session_journal_unusable(const struct error *why, struct error **err)
+{
+    bool is_refusal =
+        why->code == ERROR_FORBIDDEN || why->code == ERROR_INVALID || why->code == ERROR_REFUSED;
+    const char *rest =
+        why->code == ERROR_LOCKED
+            ? ""
+            : ". To go on without it: move it away with its -wal and -shm, or let "
+              "XDG_STATE_HOME name another place. What is half done stands in the cluster: then "
+              "`neosetctl continue`, or the command that began it, goes on with it";
+    return error_set(err, is_refusal ? ERROR_FAILED : why->code,
+                     "your journal cannot be used, so nothing is written: %s%s", error_text(why), rest);
+}
+
 static int open_journal(struct ctl_session *session, struct error **err)
 {
     CLEANUP_FREE char *path = state_path_user(NULL, "neosetctl.db");
@@ -154,8 +170,7 @@ static int open_journal(struct ctl_session *session, struct error **err)
         r = journal_open(session->server->env, &options, &session->journal, &own);
         if (r != -ERROR_LOCKED || waited_us >= LOCK_WAIT_US || ctl_session_is_over(session)) {
             if (r < 0)
-                return error_set(err, own->code, "your journal cannot be used, so nothing is written: %s",
-                                 error_text(own));
+                return ctl_session_journal_unusable(own, err);
             break;
         }
         ctl_session_pause(session, LOCK_POLL_US);

@@ -37,6 +37,9 @@ int ctl_session_open(struct ctl_session *ret, struct ctl_server *server, const s
 /* Where the user's own journal is, when there is one: something was written before, and may be in doubt. The
  * caller's; NULL: there is none. */
 char *ctl_session_find_journal(void);
+/* The error for a journal of the user's that could not be opened or read because of why: with it nothing can
+ * be written, whatever the command. */
+int ctl_session_journal_unusable(const struct error *why, struct error **err);
 /* For what stores nothing: without journal and gateway, so that only ctl_session_dry_run works. */
 void ctl_session_open_dry(struct ctl_session *ret, struct ctl_server *server, const struct kube_ref *object,
                           int64_t limit_us);

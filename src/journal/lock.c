@@ -50,8 +50,8 @@ static int refuse(int fd, const char *journal_path, struct error **err)
     CLEANUP_FREE char *holder = read_holder(fd);
     return error_set(
         err, ERROR_LOCKED,
-        "journal %s is in use by process %s: one journal has one controller; stop that one or choose "
-        "another --journal",
+        "journal %s is in use by process %s: one journal has one writer: wait for that one or stop it, or "
+        "choose another journal file",
         journal_path, holder ? holder : "(unknown)");
 }
 

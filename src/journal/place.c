@@ -35,7 +35,7 @@ static void sync_folder(const char *folder)
 static int make_folder(const char *folder, struct error **err)
 {
     if (mkdir(folder, 0700) != 0 && errno != EEXIST)
-        return error_set_errno(err, errno, "journal: folder %s (make it, or choose another --journal)",
+        return error_set_errno(err, errno, "journal: folder %s (make it, or choose another journal file)",
                                folder);
     CLEANUP_FREE char *copy = xstrdup(folder);
     sync_folder(dirname(copy));
@@ -57,7 +57,7 @@ static int resolve_new(const char *path, bool for_writing, struct place *ret, st
         is_there = realpath(folder, real) != NULL;
     }
     if (!is_there)
-        return error_set_errno(err, errno, "journal: folder %s (make it, or choose another --journal)",
+        return error_set_errno(err, errno, "journal: folder %s (make it, or choose another journal file)",
                                folder);
     ret->path = xasprintf("%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
     struct stat status;
@@ -172,7 +172,7 @@ static bool is_interrupted_creation(const struct place *place)
            memcmp(header, magic, sizeof(magic)) == 0 && memcmp(header + 16, no_pages, sizeof(no_pages)) == 0;
 }
 
-static int check_empty(const struct place *place, struct error **err)
+int place_check_empty(const struct place *place, struct error **err)
 {
     struct stat status;
     if (stat(place->wal_path, &status) != 0 || status.st_size == 0)
@@ -193,7 +193,7 @@ int place_check_header(struct place *place, struct error **err)
         return error_set_errno(err, errno, "journal %s", place->path);
     place->is_new = status.st_size == 0;
     if (place->is_new)
-        return check_empty(place, err);
+        return place_check_empty(place, err);
     if (is_interrupted_creation(place))
         return 0;
     place->fd = open(place->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -206,14 +206,14 @@ int place_check_header(struct place *place, struct error **err)
     if (length < HEADER_SIZE || memcmp(header, "SQLite format 3", 16) != 0)
         return error_set(
             err, ERROR_UNSUPPORTED,
-            "%s is not a journal (not even a SQLite file): choose another --journal; it was left as it is",
+            "%s is not a journal (not even a SQLite file): choose another journal file; it was left as it is",
             place->path);
     const uint8_t *at = header + HEADER_APPLICATION_ID_AT;
     uint32_t id = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
     if (id != PLACE_APPLICATION_ID)
         return error_set(
             err, ERROR_UNSUPPORTED,
-            "%s is another application's SQLite file: choose another --journal; it was left as it is",
+            "%s is another application's SQLite file: choose another journal file; it was left as it is",
             place->path);
     return 0;
 }

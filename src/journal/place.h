@@ -30,6 +30,8 @@ const char *place_unsafe_file_system(long type);
 /* Refuses what is no SQLite file or another application's, without opening it as a database. Makes mode 0600
  * of a laxer one. for_writing only. */
 int place_check_header(struct place *place, struct error **err);
+/* Of an empty file: refuses one that was cut to nothing beside its -wal. -ERROR_CORRUPT. */
+int place_check_empty(const struct place *place, struct error **err);
 /* Which files lie under our names now: compared before each commit, since an open file can be moved or
  * removed without a word. */
 enum { PLACE_FILES = 3 };

@@ -84,15 +84,44 @@ static int number(struct journal_reader *reader, const char *sql, int64_t *ret, 
     return reader_fail(reader, sqlite3_extended_errcode(reader->db), err);
 }
 
+static bool is_wal_mode(const struct journal_reader *reader)
+{
+    sqlite3_stmt *mode = NULL;
+    bool is_wal = sqlite3_prepare_v2(reader->db, "PRAGMA journal_mode", -1, &mode, NULL) == SQLITE_OK &&
+                  sqlite3_step(mode) == SQLITE_ROW &&
+                  str_equal((const char *)sqlite3_column_text(mode, 0), "wal");
+    sqlite3_finalize(mode);
+    return is_wal;
+}
+
+static int refuse_unbegun(const char *path, struct error **err)
+{
+    return error_set(
+        err, ERROR_NOT_FOUND,
+        "journal %s holds nothing yet: its first opening was interrupted (a full disk?), so that "
+        "nothing was ever written with it: whatever writes next begins it; make room first if "
+        "the disk is full",
+        path);
+}
+
+/* Ours, without a schema. Of a journal's first run everything else is in its -wal: where that is there, with
+ * something in it or in the journal's own place, it says that there is nothing. */
+static int refuse_without_schema(const struct journal_reader *reader, struct error **err)
+{
+    bool is_in_place = is_there(reader->place.lock_path);
+    if (!is_wal_mode(reader) || reader->had_wal || (reader->had_wal_file && is_in_place))
+        return refuse_unbegun(reader->place.path, err);
+    return error_set(
+        err, ERROR_UNSUPPORTED,
+        "%s holds nothing yet: it is a copy without its -wal, made while the journal was in use; "
+        "`neoset-audit backup` makes a whole one",
+        reader->place.path);
+}
+
 static int refuse_foreign(const struct journal_reader *reader, int64_t application, struct error **err)
 {
-    /* Our mark and no schema: of a journal's first run everything else is in its -wal. */
     if (application == PLACE_APPLICATION_ID)
-        return error_set(
-            err, ERROR_UNSUPPORTED,
-            "%s holds nothing yet: it is a copy without its -wal, made while the journal was in use; "
-            "`neoset-audit backup` makes a whole one",
-            reader->place.path);
+        return refuse_without_schema(reader, err);
     return error_set(err, ERROR_UNSUPPORTED, "%s is no journal but another application's SQLite file",
                      reader->place.path);
 }
@@ -116,7 +145,7 @@ static int check_header(struct journal_reader *reader, struct error **err)
     return error_set(
         err, ERROR_UNSUPPORTED,
         "journal %s was written by a newer neoset (it needs a reader that knows schema %lld, this one knows "
-        "%d): use that version's neoset-audit",
+        "%d): use that version's programs",
         reader->place.path, (long long)min_reader, READER_SCHEMA_NEWEST);
 }
 
@@ -225,16 +254,17 @@ static int take_snapshot(struct journal_reader *reader, struct error **err)
     reader->meta.path = reader->place.path;
     reader->meta.journal_id = reader->journal_id;
     reader->meta.lives = reader->meta.newest_run > 0 && lock_is_held(reader->place.lock_path);
-    sqlite3_stmt *mode = NULL;
-    bool is_wal = sqlite3_prepare_v2(reader->db, "PRAGMA journal_mode", -1, &mode, NULL) == SQLITE_OK &&
-                  sqlite3_step(mode) == SQLITE_ROW &&
-                  str_equal((const char *)sqlite3_column_text(mode, 0), "wal");
-    sqlite3_finalize(mode);
-    notice_copy(reader, snapshot.ends_with_stop, is_wal);
+    notice_copy(reader, snapshot.ends_with_stop, is_wal_mode(reader));
     return 0;
 }
 
 /* --- open, close ------------------------------------------------------------------------------ */
+
+static int refuse_empty(const struct journal_reader *reader, struct error **err)
+{
+    int result = place_check_empty(&reader->place, err);
+    return result < 0 ? result : refuse_unbegun(reader->place.path, err);
+}
 
 static int open_reader(struct journal_reader *reader, const char *path, struct error **err)
 {
@@ -242,10 +272,10 @@ static int open_reader(struct journal_reader *reader, const char *path, struct e
     if (result < 0)
         return result;
     if (reader->place.is_new)
-        return error_set(err, ERROR_INVALID, "journal %s is empty: nothing was ever written to it",
-                         reader->place.path);
+        return refuse_empty(reader, err);
     struct stat wal;
-    reader->had_wal = stat(reader->place.wal_path, &wal) == 0 && wal.st_size > 0;
+    reader->had_wal_file = stat(reader->place.wal_path, &wal) == 0;
+    reader->had_wal = reader->had_wal_file && wal.st_size > 0;
     int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX;
     int code = sqlite3_open_v2(reader->place.path, &reader->db, flags, NULL);
     if (code != SQLITE_OK)

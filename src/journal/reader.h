@@ -7,9 +7,10 @@
  * so a callback may take as long as it likes (a pipe nobody reads does not make the WAL grow). Not for the
  * controller's own process.
  *
- * Errors, each a sentence that says what to do: NOT_FOUND, FORBIDDEN, INVALID (a directory, not a journal),
- * UNSUPPORTED (another application's, or newer and incompatible), CORRUPT, NO_SPACE (disk full and no -shm),
- * FAILED. */
+ * Errors, each a sentence that says what to do: NOT_FOUND (no file, or one that nothing was ever written
+ * with: its first opening was interrupted), FORBIDDEN, INVALID (a directory, not a journal), UNSUPPORTED
+ * (another application's, newer and incompatible, a copy without its -wal), CORRUPT, NO_SPACE (disk full and
+ * no -shm), FAILED. */
 #pragma once
 
 #include "base/error.h"

@@ -89,7 +89,8 @@ struct journal_reader {
     int64_t data_version; /* PRAGMA data_version at the snapshot */
     int64_t head_run;
     int64_t head_mono_us;
-    bool had_wal; /* beside the file when it was opened, and not empty */
+    bool had_wal_file; /* beside the file when it was opened */
+    bool had_wal;      /* and not empty */
     struct nonce *nonces;
     sqlite3_stmt *kept[READER_KEPT_COUNT];
 };

@@ -58,7 +58,7 @@ static int check_application(struct store *store, struct error **err)
         return error_wrap(err, result, "journal %s", store->place->path);
     if (id != 0 || version != 0 || tables != 0)
         return error_set(err, ERROR_UNSUPPORTED,
-                         "%s is another application's SQLite file: choose another --journal",
+                         "%s is another application's SQLite file: choose another journal file",
                          store->place->path);
     return migrate_mark_new(store->db, store->place->path, err);
 }

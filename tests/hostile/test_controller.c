@@ -494,9 +494,10 @@ static const struct bad_journal {
     const char *says;
 } bad_journals[] = {
     {"a directory", false, be_a_directory, "journal.db is a directory: name a file in it, such as"},
-    {"no database", false, be_a_text, "is not a journal (not even a SQLite file): choose another --journal"},
+    {"no database", false, be_a_text,
+     "is not a journal (not even a SQLite file): choose another journal file"},
     {"another application's", false, be_another_applications,
-     "is another application's SQLite file: choose another --journal"},
+     "is another application's SQLite file: choose another journal file"},
     {"a newer program's", true, be_newer, "newer"},
     {"a file cut short", true, be_truncated, "backup"},
 };

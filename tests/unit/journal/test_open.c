@@ -179,7 +179,7 @@ static void a_newer_file_is_refused_by_the_writer_and_read_while_it_is_compatibl
     writer_refuses(fixture, ERROR_UNSUPPORTED, "written by a newer neoset (schema 99");
     reader_reads(fixture->path, 1);
     journal_fixture_sql(fixture->path, "UPDATE meta SET min_reader = 99");
-    reader_refuses(fixture, ERROR_UNSUPPORTED, "use that version's neoset-audit");
+    reader_refuses(fixture, ERROR_UNSUPPORTED, "use that version's programs");
 }
 
 static void a_file_cut_short_is_refused(void **state)
@@ -204,7 +204,7 @@ static void a_file_cut_to_nothing_beside_its_wal_is_refused(void **state)
     journal_fixture_crash(fixture);
     assert_int_equal(truncate(fixture->path, 0), 0);
     writer_refuses(fixture, ERROR_CORRUPT, "somebody truncated it");
-    reader_refuses(fixture, ERROR_INVALID, "is empty");
+    reader_refuses(fixture, ERROR_CORRUPT, "somebody truncated it");
 }
 
 static void an_empty_file_becomes_a_journal(void **state)
@@ -594,14 +594,14 @@ static void check_full_file_system(struct journal_fixture *fixture)
     error_free(err);
 }
 
-static void a_file_system_that_is_really_full_is_survived(void **state)
+static void run_in_child(struct journal_fixture *fixture, void (*check)(struct journal_fixture *fixture))
 {
-    struct journal_fixture *fixture = *state;
     if (geteuid() != 0)
         skip();
     pid_t child = fork();
     if (child == 0) {
-        check_full_file_system(fixture);
+        check(fixture);
+        fflush(NULL);
         _exit(0);
     }
     int status = 0;
@@ -610,6 +610,111 @@ static void a_file_system_that_is_really_full_is_survived(void **state)
     if (WEXITSTATUS(status) == 77)
         skip();
     assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void a_file_system_that_is_really_full_is_survived(void **state)
+{
+    run_in_child(*state, check_full_file_system);
+}
+
+/* --- a first opening that was interrupted ----------------------------------------------------- */
+
+static const char unbegun[] = "holds nothing yet: its first opening was interrupted";
+
+static void fill(const char *folder, int64_t but)
+{
+    static char block[4096];
+    CLEANUP_FREE char *room = xasprintf("%s/room", folder);
+    CLEANUP_FREE char *filler = xasprintf("%s/filler", folder);
+    int fd = open(room, O_WRONLY | O_CREAT, 0600);
+    must(posix_fallocate(fd, 0, but) == 0, "room");
+    close(fd);
+    fd = open(filler, O_WRONLY | O_CREAT, 0600);
+    while (write(fd, block, sizeof(block)) == sizeof(block))
+        continue;
+    close(fd);
+    must(unlink(room) == 0, "room");
+}
+
+/* What is read of it, as often as one likes: a look may leave an empty -wal. true: that there is none yet;
+ * false: its schema is there, and nothing else. */
+static bool is_unbegun(const char *path)
+{
+    int result = 0;
+    for (int i = 0; i < 2; i++) {
+        CLEANUP_JOURNAL_READER struct journal_reader *reader = NULL;
+        CLEANUP_ERROR struct error *err = NULL;
+        int now = journal_reader_open(path, &reader, &err);
+        must(now == 0 || (now == -ERROR_NOT_FOUND && strstr(error_text(err), unbegun)), error_text(err));
+        must(i == 0 || now == result, "it is not twice the same");
+        must(now < 0 || journal_reader_meta(reader)->head_seq == 0, "there is something in it");
+        result = now;
+    }
+    return result < 0;
+}
+
+/* With so much room, then with more. true: it was too little for a journal to begin. */
+static bool open_with_room(struct journal_fixture *fixture, const char *folder, int64_t bytes)
+{
+    CLEANUP_FREE char *path = xasprintf("%s/%lld.db", folder, (long long)bytes);
+    CLEANUP_FREE char *filler = xasprintf("%s/filler", folder);
+    CLEANUP_FREE char *clear = xasprintf("rm -f %s/*", folder);
+    CLEANUP_ERROR struct error *err = NULL;
+    struct journal_reader *reader = NULL;
+    struct journal *journal = NULL;
+    bool was_unbegun = false;
+    fill(folder, bytes);
+    fixture->options.path = path;
+    int result = journal_open(fixture->env, &fixture->options, &journal, &err);
+    must(unlink(filler) == 0, "filler");
+    if (result < 0) {
+        must(result == -ERROR_NO_SPACE, error_text(err));
+        was_unbegun = is_unbegun(path);
+        error_free(STEAL(err));
+        must(journal_open(fixture->env, &fixture->options, &journal, &err) == 0, error_text(err));
+        must(journal_reader_open(path, &reader, &err) == 0, error_text(err));
+        journal_reader_close(reader);
+    }
+    journal_close(journal, NULL);
+    must(system(clear) == 0, "clear");
+    return was_unbegun;
+}
+
+static void check_little_room(struct journal_fixture *fixture)
+{
+    CLEANUP_FREE char *folder = xasprintf("%s/little", fixture->folder);
+    if (mkdir(folder, 0700) != 0 || unshare(CLONE_NEWNS) != 0 ||
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("tmpfs", folder, "tmpfs", 0, "size=1m") != 0)
+        _exit(77);
+    int failed = 0;
+    for (int64_t bytes = 4096; bytes <= 512 * 1024; bytes += 4096)
+        failed += open_with_room(fixture, folder, bytes);
+    printf("    %d amounts of room were too little\n", failed);
+    must(failed > 10, "room for the first opening was found too soon");
+}
+
+static void a_first_opening_without_room_is_no_journal_yet_and_is_gone_on_with(void **state)
+{
+    run_in_child(*state, check_little_room);
+}
+
+/* The same by hand: our mark, and no schema. */
+static void a_mark_of_ours_alone_is_no_journal_yet(void **state)
+{
+    struct journal_fixture *fixture = *state;
+    CLEANUP_FREE char *sql = xasprintf("PRAGMA application_id=%d", PLACE_APPLICATION_ID);
+    write_bytes(fixture->path, "", 0);
+    journal_fixture_sql(fixture->path, sql);
+    reader_refuses(fixture, ERROR_NOT_FOUND, unbegun);
+    journal_fixture_open(fixture);
+}
+
+static void an_empty_file_is_no_journal_yet(void **state)
+{
+    struct journal_fixture *fixture = *state;
+    write_bytes(fixture->path, "", 0);
+    reader_refuses(fixture, ERROR_NOT_FOUND, unbegun);
 }
 
 static void without_shared_memory_the_file_is_refused(void **state)
@@ -767,6 +872,9 @@ int main(void)
         TEST(without_shared_memory_on_a_full_disk_the_writer_says_so),
         TEST(without_shared_memory_on_a_full_disk_the_reader_says_so),
         TEST(a_file_system_that_is_really_full_is_survived),
+        TEST(a_first_opening_without_room_is_no_journal_yet_and_is_gone_on_with),
+        TEST(a_mark_of_ours_alone_is_no_journal_yet),
+        TEST(an_empty_file_is_no_journal_yet),
         TEST(without_shared_memory_the_file_is_refused),
         TEST(an_entry_that_cannot_be_read_is_named),
         TEST(a_plain_copy_of_a_living_file_is_noticed),
