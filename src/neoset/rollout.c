@@ -7,6 +7,7 @@
 #include "neoset/plan_model.h"
 
 #include "base/plant.h"
+#include "base/time_text.h"
 
 static int stage_now(const struct plan *plan)
 {
@@ -119,6 +120,20 @@ static struct slot *find_broken(struct plan *plan)
     return NULL;
 }
 
+/* It serves, and what would prove its last update did not come in time: a container without our gate that
+ * died by itself meanwhile leaves nothing that could. Its next update need not wait for that for ever. */
+static bool is_past_proof(struct plan *plan, const struct slot *slot)
+{
+    if (!slot->live || slot->proven || !slot->ready || slot->pod->ready != IS_TRUE || !slot->seen ||
+        slot->seen->ready_boot_us == NEOSET_NEVER)
+        return false;
+    int64_t at_us = slot->seen->ready_boot_us + plan->spec->readiness_timeout_seconds * US_PER_S;
+    if (plan->at->boot_us >= at_us)
+        return true;
+    plan_wake(plan, at_us);
+    return false;
+}
+
 static struct slot *find_available(struct plan *plan)
 {
     /* Until the canary is done, no second one is moved. */
@@ -131,6 +146,10 @@ static struct slot *find_available(struct plan *plan)
             slot->chosen || slot->index < stage_now(plan))
             continue;
         if (slot->available && !is_put_off(plan, slot) && (room || plan_is_metadata_update(plan, slot)))
+            return slot;
+        /* It has its place in the budget already. */
+        if (plan->unavailable <= plan->spec->budget && plan->moved_unavailable < plan->spec->budget &&
+            is_past_proof(plan, slot) && !is_put_off(plan, slot))
             return slot;
         /* The highest: a canary is not any pod. */
         if (plan->canary_due && slot->available)
@@ -240,8 +259,9 @@ static void tell_waiting(struct plan *plan)
         if (!slot->in_range || slot->available || slot->on_target || !slot->live)
             continue;
         CLEANUP_FREE char *trouble = slot_trouble(plan, slot);
-        plan_say(plan, SAY_UPDATING, "waiting for %s to be available%s%s.", slot->pod->name,
-                 *trouble ? ": " : "", trouble);
+        const char *why = *trouble ? trouble : slot->proven ? "" : "its last update is not proven yet";
+        plan_say(plan, SAY_UPDATING, "waiting for %s to be available%s%s.", slot->pod->name, *why ? ": " : "",
+                 why);
     }
 }
 

@@ -185,6 +185,47 @@ static void a_pod_without_the_gate_is_patched_without_a_drain_and_gets_the_recor
     assert_non_null(strstr(json_str(gate_of(fake, "db-0"), "message"), "update"));
 }
 
+/* Its container died by itself around its last update: no record and no content tells which one runs. */
+static void leave_unproven(struct fake *fake, const char *name)
+{
+    remove_gate(fake, name);
+    CLEANUP_FREE char *text = xasprintf(
+        "{\"at\":\"2026-11-30T07:00:00Z\",\"containers\":{\"main\":{\"containerID\":\"containerd://before\","
+        "\"image\":\"db:0\",\"settled\":false}},\"drained\":false,\"restarts\":0,\"target\":\"%s\","
+        "\"step\":\"other-1\"}",
+        fake_revision(fake, name));
+    json_set_str(json_get(json_get(fake_pod(fake, name), "metadata"), "annotations"), NEOSET_STATE_ANNOTATION,
+                 text);
+}
+
+static void a_pod_that_serves_and_is_never_proven_is_updated_after_its_deadline(void **state)
+{
+    (void)state;
+    CLEANUP_FAKE struct fake *fake = make_running(3, "db:1");
+    remove_gate(fake, "db-2");
+    fake_set_image(fake, "db:2");
+    run_until_count(fake, &fake->counts.patches, 1);
+    fake_run(fake, 3);
+    leave_unproven(fake, "db-2");
+    fake_run(fake, 3);
+    assert_int_equal(fake_number(fake, "availableReplicas"), 2);
+    fake_set_image(fake, "db:3");
+    fake_run(fake, 280);
+    assert_int_equal(fake->counts.patches, 1);
+    assert_non_null(
+        strstr(fake_text(fake, "message"), "db-2 to be available: its last update is not proven"));
+    /* With another one away it waits on. */
+    fake_delete_pod(fake, "db-0");
+    fake->no_kubelet = true;
+    fake_run(fake, 40);
+    assert_int_equal(fake->counts.patches, 1);
+    fake->no_kubelet = false;
+    assert_true(fake_run_until(fake, "Completed", 120));
+    assert_int_equal(fake->counts.patches, 4);
+    assert_int_equal(fake->counts.deletes, 0);
+    assert_int_equal(fake_number(fake, "availableReplicas"), 3);
+}
+
 static void another_field_means_a_new_pod_and_the_event_names_it(void **state)
 {
     (void)state;
@@ -354,6 +395,7 @@ int main(void)
         cmocka_unit_test(the_grace_period_passes_between_drain_and_patch),
         cmocka_unit_test(a_ready_that_does_not_follow_the_gate_is_waited_for_ten_seconds),
         cmocka_unit_test(a_pod_without_the_gate_is_patched_without_a_drain_and_gets_the_record),
+        cmocka_unit_test(a_pod_that_serves_and_is_never_proven_is_updated_after_its_deadline),
         cmocka_unit_test(another_field_means_a_new_pod_and_the_event_names_it),
         cmocka_unit_test(an_init_image_means_a_new_pod),
         cmocka_unit_test(recreate_always_makes_pods_anew_one_after_another),
