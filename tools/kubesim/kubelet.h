@@ -96,7 +96,8 @@ const char *kubelet_behaviour_words(void);
 /* The same table for people, with examples: what an image makes a pod go through. For --help. */
 const char *kubelet_behaviour_help(void);
 
-/* From now on pods without the annotation behave so; pods that are there when their next event comes. False:
+/* From now on pods without the annotation behave so; pods that are there when their next event comes. Once
+ * old it stays old: a kubelet that was put back leaves its observedGeneration in every pod, for ever. False:
  * a word is not known. */
 bool kubelet_set_behaviour(struct kubelet *kubelet, const char *behaviour);
 

@@ -178,6 +178,7 @@ struct pod_spec *pod_spec_read(const cJSON *pod, unsigned default_behaviour)
     const char *behaviour = json_path_str(meta, "annotations", "kubesim.neo.io/behaviour", NULL);
     if (behaviour)
         behaviour_read(behaviour, &spec->behaviour);
+    spec->behaviour |= default_behaviour & BEHAVE_OLD;
     const char *restart = json_str(tree, "restartPolicy");
     if (str_equal(restart, "Never"))
         spec->restart = RESTART_NEVER;

@@ -29,6 +29,6 @@ bool kubelet_set_behaviour(struct kubelet *kubelet, const char *behaviour)
     unsigned read = 0;
     if (!behaviour_read(behaviour, &read))
         return false;
-    kubelet->default_behaviour = read;
+    kubelet->default_behaviour = read | (kubelet->default_behaviour & BEHAVE_OLD);
     return true;
 }
