@@ -103,7 +103,8 @@ enum turn_end adoption_wait(struct adoption *adoption, char *phrase)
 
 int64_t adoption_server_us(const struct adoption *adoption)
 {
-    return env_wall_us(adoption->wanted->server->env) + adoption->server_ahead_us;
+    struct env *env = adoption->wanted->server->env;
+    return adoption->server_ahead_us ? env_boot_us(env) + adoption->server_ahead_us : env_wall_us(env);
 }
 
 char *adoption_not_quiet(const struct adoption *adoption, const cJSON *owner, const struct sight *sight,
@@ -205,7 +206,7 @@ int adoption_try_create(struct adoption *adoption, enum kube_resource resource, 
                           adoption->wanted->name);
     int64_t created_us = kube_object_created_us(*ret);
     if (created_us > 0)
-        adoption->server_ahead_us = created_us - env_wall_us(server->env);
+        adoption->server_ahead_us = created_us - env_boot_us(server->env);
     return 0;
 }
 

@@ -17,9 +17,10 @@
 struct adoption {
     const struct ctl_adopt *wanted;
     struct ctl_session session;
-    bool is_proven;          /* the dry runs of this run were well, and the person agreed */
-    int64_t server_ahead_us; /* the server's clock against ours, from an answer */
-    int conflicts;           /* orphan deletes that met a newer version */
+    bool is_proven; /* the dry runs of this run were well, and the person agreed */
+    int64_t
+        server_ahead_us; /* its clock against our boot clock, which nobody sets, from an answer; 0: none */
+    int conflicts;       /* orphan deletes that met a newer version */
     bool has_written;
     bool is_over;    /* the plan found nothing left to be done */
     char *waits_for; /* what was said last */

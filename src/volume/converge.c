@@ -403,12 +403,12 @@ void converge_ask_later(struct converge *converge, const struct kube_answer *ans
             xasprintf("StatefulSet %s: a dry run gets no answer: %s", converge->name, answer->summary));
 }
 
-void converge_take_answer(struct converge *converge, const struct kube_answer *answer, int64_t wall_us)
+void converge_take_answer(struct converge *converge, const struct kube_answer *answer, int64_t boot_us)
 {
     if (converge->stage == CONVERGE_PROBE)
         take_probe(converge, answer);
     else
-        take_proof(converge, answer, wall_us);
+        take_proof(converge, answer, boot_us);
 }
 
 /* --- turns ---------------------------------------------------------------------------------------------- */

@@ -105,7 +105,8 @@ struct converge_turn {
 };
 void converge_next(struct converge *converge, struct converge_turn *ret);
 
-void converge_take_answer(struct converge *converge, const struct kube_answer *answer, int64_t wall_us);
+/* boot_us: when it came, by env_boot_us(). */
+void converge_take_answer(struct converge *converge, const struct kube_answer *answer, int64_t boot_us);
 /* How the step ended. JOURNAL_UNKNOWN: it did not yet, or was not taken: the cluster is looked at anew. */
 struct converge_outcome {
     enum journal_kind kind;

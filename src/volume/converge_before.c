@@ -70,6 +70,13 @@ void choose_done(struct converge *converge)
 
 /* --- which is next -------------------------------------------------------------------------------------- */
 
+/* Our wall clock may be off, or be set meanwhile. */
+static int64_t server_now_us(const struct converge *converge)
+{
+    return converge->server_ahead_us ? converge->look->boot_us + converge->server_ahead_us
+                                     : converge->look->wall_us;
+}
+
 static char *not_quiet(const struct converge *converge, bool unready_will_do)
 {
     const cJSON *set = converge->look->set;
@@ -81,7 +88,7 @@ static char *not_quiet(const struct converge *converge, bool unready_will_do)
         .revision = on_delete ? NULL : json_path_str(set, "status", "updateRevision", NULL),
         .partition = json_int64_or(json_get(strategy, "rollingUpdate"), "partition", 0),
         .unready_will_do = unready_will_do,
-        .now_us = converge->look->wall_us + converge->ahead_us});
+        .now_us = server_now_us(converge)});
 }
 
 static bool is_fully_proven(const struct converge *converge)

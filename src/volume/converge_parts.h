@@ -42,7 +42,7 @@ struct converge {
     cJSON *manifest;    /* of the newest proof: the set as it will be made again, with the declared sizes */
     char *proof_uid, *proof_version;
     int trial_names, unreadable, later;
-    int64_t ahead_us; /* the server's clock against ours */
+    int64_t server_ahead_us; /* the server's clock against our boot clock, which nobody sets; 0: not known */
 
     /* The claims. */
     size_t claim;      /* the one that is probed or grown, among the decision's */
@@ -113,7 +113,7 @@ struct step_request *step_before(struct converge *converge);
 /* converge_prove.c */
 void begin_proof(struct converge *converge, bool is_last);
 void ask_proof(struct converge *converge, struct exempt_request *ret);
-void take_proof(struct converge *converge, const struct kube_answer *answer, int64_t wall_us);
+void take_proof(struct converge *converge, const struct kube_answer *answer, int64_t boot_us);
 
 /* converge_claims.c */
 /* The next that is not probed, or count. */

@@ -122,7 +122,7 @@ static bool asks_for_owners(const struct converge *converge)
     return converge->has_manifest && converge->field_manager && !converge->options.is_forced;
 }
 
-static void proven(struct converge *converge, const struct kube_answer *answer, int64_t wall_us)
+static void proven(struct converge *converge, const struct kube_answer *answer, int64_t boot_us)
 {
     converge->later = 0;
     switch (converge->stage) {
@@ -132,7 +132,7 @@ static void proven(struct converge *converge, const struct kube_answer *answer, 
         return;
     case CONVERGE_PROVE_CREATE:
         if (kube_object_created_us(answer->body) > 0)
-            converge->ahead_us = kube_object_created_us(answer->body) - wall_us;
+            converge->server_ahead_us = kube_object_created_us(answer->body) - boot_us;
         converge_go(converge, CONVERGE_PROVE_DELETE);
         return;
     case CONVERGE_PROVE_SIZES:
@@ -168,14 +168,14 @@ static enum prove_verdict judge_proof(const struct converge *converge, const str
     return prove_delete(answer, converge->proof_uid);
 }
 
-void take_proof(struct converge *converge, const struct kube_answer *answer, int64_t wall_us)
+void take_proof(struct converge *converge, const struct kube_answer *answer, int64_t boot_us)
 {
     enum prove_verdict verdict = judge_proof(converge, answer);
     bool once_more = verdict == PROVE_UNREADABLE && ++converge->unreadable < UNREADABLE_MAX;
     if (verdict == PROVE_WELL && converge->stage == CONVERGE_PROVE_APPLY && has_moved(converge, answer->body))
         verdict = PROVE_MOVED;
     if (verdict == PROVE_WELL)
-        proven(converge, answer, wall_us);
+        proven(converge, answer, boot_us);
     else if (verdict == PROVE_LATER || once_more)
         converge_ask_later(converge, answer);
     else if (verdict == PROVE_TAKEN && ++converge->trial_names < TRIAL_NAMES_MAX)

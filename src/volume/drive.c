@@ -98,7 +98,7 @@ static void take_look_turn(struct drive *drive, int64_t wait_us, const char *phr
 static void answered(void *context, const struct kube_answer *answer)
 {
     struct drive *drive = context;
-    converge_take_answer(drive->converge, answer, env_wall_us(drive->options.env));
+    converge_take_answer(drive->converge, answer, env_boot_us(drive->options.env));
     take_turn(drive);
 }
 

@@ -52,7 +52,8 @@ struct scene {
     struct converge_look look;
     struct converge_turn turn;
     int64_t boot_us;
-    int kept_count; /* so far */
+    int64_t wall_off_us; /* of our wall clock, to the server's */
+    int kept_count;      /* so far */
 };
 
 static const char set_text[] =
@@ -196,7 +197,7 @@ static void look(struct scene *scene)
                                          .classes = scene->classes,
                                          .gone_owners = scene->gone_owners,
                                          .quotas = scene->quotas,
-                                         .wall_us = NOW_US,
+                                         .wall_us = NOW_US + scene->wall_off_us,
                                          .boot_us = scene->boot_us};
     converge_take_look(scene->converge, &scene->look);
     next(scene);
@@ -235,7 +236,7 @@ static void answer(struct scene *scene, int http, const char *body)
     struct kube_decoded decoded;
     kube_decode(&answered, KUBE_DECODE_ASK, &decoded);
     assert_int_equal(scene->turn.next, CONVERGE_NEXT_ASK);
-    converge_take_answer(scene->converge, &decoded.answer, NOW_US);
+    converge_take_answer(scene->converge, &decoded.answer, scene->boot_us);
     kube_decoded_done(&decoded);
     next(scene);
 }
@@ -810,6 +811,23 @@ static void the_pods_must_be_quiet(void **state)
     }
     look(scene);
     expect(scene, CONVERGE_PROVE_APPLY);
+}
+
+/* An hour off, or set meanwhile: how old a pod is the server says, and a clock that nobody sets. */
+static void a_wall_clock_that_is_off_makes_no_pod_older(void **state)
+{
+    struct scene *scene = *state;
+    reach_quiet(scene);
+    cJSON *pod = named(scene->pods, "db-1");
+    change(pod, "{'metadata':{'creationTimestamp':'" YOUNG "'}}");
+    scene->wall_off_us = 3600 * US_PER_S;
+    look(scene);
+    expect_phrase(scene, "db-1 is younger than five seconds");
+    scene->wall_off_us = -3600 * US_PER_S;
+    scene->boot_us += 4 * US_PER_S;
+    look(scene);
+    expect(scene, CONVERGE_PROVE_APPLY);
+    change(pod, "{'metadata':{'creationTimestamp':'" OLD "'}}");
 }
 
 static void pods_below_the_partition_may_run_the_revision_before(void **state)
@@ -1524,6 +1542,7 @@ int main(void)
         RULE(grown_claims_are_not_grown_again),
         RULE(quotas_are_asked_for_the_sum),
         RULE(the_pods_must_be_quiet),
+        RULE(a_wall_clock_that_is_off_makes_no_pod_older),
         RULE(pods_below_the_partition_may_run_the_revision_before),
         RULE(on_delete_no_revision_is_asked_for),
         RULE(unready_pods_are_waited_for_three_minutes_when_they_may_be_unready),
