@@ -157,7 +157,8 @@ static bool is_used(const cJSON *set, const cJSON *claim)
 static bool is_as_large_as_it_gets(const cJSON *set, const cJSON *claim, enum growth growth)
 {
     bool is_bound = str_equal(json_path_str(claim, "status", "phase", NULL), "Bound");
-    return !is_bound || growth == GROWTH_DONE || (growth == GROWTH_NODE && !is_used(set, claim));
+    return !is_bound || growth == GROWTH_DONE ||
+           ((growth == GROWTH_NODE || growth == GROWTH_NODE_FAILED) && !is_used(set, claim));
 }
 
 const cJSON *find_growing(const struct converge *converge, int64_t since_us, int *ret_count, enum growth *ret)

@@ -1385,6 +1385,10 @@ static void the_file_system_of_an_unused_claim_is_not_waited_for(void **state)
     set_size(scene->set, "2Gi");
     for (cJSON *claim = scene->claims->child; claim; claim = claim->next)
         change(claim, on_its_node);
+    /* Its node failed while a pod still used it. */
+    add_claim(scene, "data-db-9", on_its_node);
+    change(named(scene->claims, "data-db-9"),
+           "{'status':{'allocatedResourceStatuses':{'storage':'NodeResizeInfeasible'}}}");
     begin(scene, (struct converge_options){.desired = scene->desired, .waits_for_file_system = true});
     look(scene);
     expect_phrase(scene, "2 claims do not have their size yet; data-db-0: its node");
