@@ -49,7 +49,8 @@ static bool is_seen(const struct pod_fact *pod)
 {
     if (pod->observed_generation == 0)
         return completion_is_old_kubelet(pod);
-    return pod->observed_generation >= pod->generation;
+    /* A larger one is of a history that was taken back: the storage was restored from a copy. */
+    return pod->observed_generation == pod->generation;
 }
 
 /* --- 3: the last container ------------------------------------------------------------------------------ */
@@ -209,7 +210,7 @@ static void try_current_image(struct in_place_state *state, struct container_bas
     bool another = container->container_id && !str_equal(container->container_id, baseline->container_id);
     bool runs_it = another && same_image(container->image, container->spec_image);
     bool never_ran = !another && baseline->trial_count == 0 && baseline->settled &&
-                     pod->observed_generation >= pod->generation && pull_failed(container);
+                     pod->observed_generation == pod->generation && pull_failed(container);
     container_baseline_try(state, baseline, container->spec_image, runs_it ? container->image_id : NULL,
                            never_ran);
 }

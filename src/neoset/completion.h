@@ -5,7 +5,7 @@
  * may be said of a dead container, and every simpler rule (another imageID, the image's name, a new
  * container) has a recorded counter-example in tests/replay/traces.
  *
- *   1  the kubelet has seen the spec: observedGeneration ≥ generation
+ *   1  the kubelet has seen the spec: observedGeneration = generation
  *   2  every container of the annotation runs, is started and ready, and is (a) the baseline's with the
  * baseline's image in the spec: nothing had to restart; or (b) another one 3  under (b) it is the last one:
  *        witness    our condition, first written after 1 held, names the containers of that version: it is
