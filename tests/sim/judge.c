@@ -193,7 +193,7 @@ void judge_take_fault(struct judge *judge, const char *spec)
 
 void judge_take_rewind(struct judge *judge)
 {
-    judge->rewound = true;
+    judge->rewound_us = judge_now_us(judge);
     judge->disturbed_us = judge_now_us(judge);
     judge->blind_until_us = judge_now_us(judge) + BLIND_US;
     for (int i = 0; i < judge->world->draw->set_count; i++)

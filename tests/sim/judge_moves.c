@@ -228,6 +228,13 @@ static void judge_update(const struct move *move)
         judge_equals_template(move->judge, move->set, move->change->after, move->revision);
 }
 
+/* The server lets go of a pod without a node at once. Of one that runs it is without only in a storage that
+ * was restored from before its binding: nobody but its kubelet can know. */
+static bool had_node(const struct move *move)
+{
+    return json_path_str(move->change->before, "spec", "nodeName", NULL) != NULL;
+}
+
 static void judge_delete(const struct move *move)
 {
     struct bounds bounds = bounds_of(move->set, move->ordinal, move->since_us);
@@ -235,7 +242,7 @@ static void judge_delete(const struct move *move)
     size_t count =
         kubelet_see_truth(sim_server_kubelet(move->judge->world->server), move->pod->uid, truths, TRUTHS_MAX);
     for (size_t i = 0; i < count && !move->change->after; i++)
-        if (truths[i].running && !move->pod->deleting)
+        if (truths[i].running && !move->pod->deleting && had_node(move))
             judge_break(move->judge, 5, "%s is removed while its container %s runs", name_of(move),
                         truths[i].name);
     if (!bounds.always_in_range || move->pod->ended)

@@ -65,7 +65,9 @@ struct seen_pod {
     char deleted_uid[48];             /* the last one that we deleted */
     bool waits, scheduled;
     int64_t waited_us; /* moved, and not in service, while time counts */
-    bool restored; /* its status is what a restored storage shows again: its kubelet has not spoken since */
+    /* Its status is what a restored storage shows again: its kubelet has not spoken since, or says still what
+     * it did by a spec of the other history. */
+    bool restored;
     /* Done. */
     int64_t done_generation; /* 0: not done */
     unsigned replaced_when_done[TRUTHS_MAX];
@@ -157,7 +159,7 @@ struct judge {
     int64_t started_us;     /* the last start of a controller */
     bool fault_pending;     /* one that was drawn may still hit */
     bool journal_lost;
-    bool rewound; /* the journal knows of what the server has forgotten */
+    int64_t rewound_us; /* since then the journal knows of what the server has forgotten; 0: never */
     bool clock_jumped;
     bool healed;
     bool quiet;

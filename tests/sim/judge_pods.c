@@ -8,6 +8,9 @@
 
 #include <stdio.h>
 
+/* A kubelet that was shown an older spec is through with its sync. */
+#define SYNC_US (5 * US_PER_S)
+
 static const cJSON *condition(const cJSON *object, const char *type)
 {
     const cJSON *item = NULL;
@@ -221,7 +224,8 @@ void judge_take_pod(struct judge *judge, const struct kubesim_change *change)
     }
     if (!change->user)
         pod->restored = true;
-    else if (str_starts_with(change->user, "system:node:"))
+    else if (str_starts_with(change->user, "system:node:") &&
+             judge_now_us(judge) - judge->rewound_us >= SYNC_US)
         pod->restored = false;
     if (change->user) /* a storage that is restored is no kubelet's doing */
         check_stays_done(judge, pod);

@@ -261,7 +261,8 @@ static void check_failed(struct judge *judge, const struct seen_set *set)
     /* What is decided may take long to arrive: the clock began with the decision. */
     const struct world *world = judge->world;
     longest_us += 5 * US_PER_S + 3 * world->disk_us + (judge->fault_pending ? 15 * US_PER_S : 0);
-    if (longest_us < timeout_s * US_PER_S && !judge->clock_jumped && !judge->journal_lost && !judge->rewound)
+    if (longest_us < timeout_s * US_PER_S && !judge->clock_jumped && !judge->journal_lost &&
+        judge->rewound_us == 0)
         judge_break(
             judge, 9,
             "%s is Failed, and no pod has waited longer than %lld s outside of pauses (deadline %d s)",
