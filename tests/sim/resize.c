@@ -120,10 +120,11 @@ static int apply(struct world *world, const char *sizes)
     return world_ask(world, "PATCH", SET_PATH "?fieldManager=me", "application/apply-patch+yaml", text);
 }
 
-static void apply_as_live(struct world *world)
+/* Whether it was taken. */
+static bool apply_as_live(struct world *world)
 {
     CLEANUP_FREE char *sizes = live_sizes(world);
-    (void)apply(world, sizes);
+    return apply(world, sizes) / 100 == 2;
 }
 
 /* --- what is so ------------------------------------------------------------------------------------------
@@ -160,8 +161,10 @@ static void scale(struct world *world, int replicas)
     if (!world->draw->resize.declares_replicas) {
         (void)world_ask(world, "PATCH", SET_PATH "/scale", MERGE, text);
     } else if (no_command_runs(world)) { /* else two manifests would say different things */
+        int before = world->resize->replicas;
         world->resize->replicas = replicas;
-        apply_as_live(world);
+        if (!apply_as_live(world)) /* a person who reads that puts the manifest back */
+            world->resize->replicas = before;
     }
 }
 
@@ -175,7 +178,7 @@ static void begin_set(struct world *world)
     if (!draw->canary)
         return;
     snprintf(world->resize->image, TEXT_MAX, "db:canary");
-    apply_as_live(world);
+    (void)apply_as_live(world);
     world_run_for(world, 20 * US_PER_S);
 }
 
@@ -354,7 +357,7 @@ static void change_image(struct world *world, const char *image)
     if (!no_command_runs(world) || !is_whole(world))
         return;
     snprintf(world->resize->image, TEXT_MAX, "%s", image);
-    apply_as_live(world);
+    (void)apply_as_live(world);
 }
 
 static bool do_to_statefulset(struct world *world, const struct operation *operation)
@@ -370,7 +373,7 @@ static bool do_to_statefulset(struct world *world, const struct operation *opera
         change_image(world, operation->text);
         return true;
     case DO_SET_AGAIN:
-        apply_as_live(world);
+        (void)apply_as_live(world);
         return true;
     case DO_SET_BY_HAND:
         make_by_hand(world, operation->a);
