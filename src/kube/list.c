@@ -3,7 +3,9 @@
 
 #include "kube/answer.h"
 
-enum { CHUNKS_MAX = 10000 };
+/* A list that the server forgot in the middle of it - a chunk came too late, or its history was compacted -
+ * is begun anew so often; the last time it is asked for in one piece, of which nothing can be forgotten. */
+enum { CHUNKS_MAX = 10000, ANEW_MAX = 3 };
 
 struct kube_list {
     struct kube_client *client;
@@ -12,7 +14,7 @@ struct kube_list {
     int64_t timeout_us;
     struct kube_call *call;
     cJSON *items;
-    int chunks;
+    int chunks, anew;
     kube_list_done *done;
     void *context;
 };
@@ -34,6 +36,15 @@ static void take_items(cJSON *all, const cJSON *items)
 
 static void ask(struct kube_list *list, const char *next);
 
+static void begin_anew(struct kube_list *list)
+{
+    list->anew++;
+    list->chunks = 0;
+    json_delete(list->items);
+    list->items = json_new_array();
+    ask(list, NULL);
+}
+
 static void answered(void *context, const struct kube_answer *answer)
 {
     struct kube_list *list = context;
@@ -44,6 +55,10 @@ static void answered(void *context, const struct kube_answer *answer)
         take_items(list->items, items);
     const char *next = is_list ? json_path_str(answer->body, "metadata", "continue", NULL) : NULL;
     bool has_more = next && *next;
+    if (answer->http == 410 && list->chunks > 0 && list->anew < ANEW_MAX) {
+        begin_anew(list);
+        return;
+    }
     if (has_more && ++list->chunks < CHUNKS_MAX) {
         ask(list, next);
         return;
@@ -60,7 +75,8 @@ static void answered(void *context, const struct kube_answer *answer)
 static void ask(struct kube_list *list, const char *next)
 {
     CLEANUP_FREE char *path = kube_path(list->resource, list->namespace, NULL, NULL);
-    kube_path_add_query(&path, "limit", "500");
+    if (list->anew < ANEW_MAX)
+        kube_path_add_query(&path, "limit", "500");
     if (list->selector)
         kube_path_add_query(&path, "labelSelector", list->selector);
     if (next)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A collection, read once and whole: in chunks, put together. Never watches (watch.h), never retries. */
+ * A collection, read once and whole: in chunks, put together. Never watches (watch.h), retries nothing but a
+ * list that the server forgot before its last chunk was read (410): it is begun anew, a few times. */
 #pragma once
 
 #include "kube/client.h"

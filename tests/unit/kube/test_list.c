@@ -18,7 +18,10 @@ struct scene {
     struct kube_client *client;
     int chunks;
     int asked;
-    int fails_at; /* this chunk is refused; 0: none */
+    int fails_at;   /* this chunk is refused; 0: none */
+    int fails_with; /* 0: 500 */
+    int expires;    /* so many times the second chunk is not remembered any more */
+    int chunk;      /* of the list that is being read */
     /* What the owner was told: */
     int done;
     int count; /* of items; -1: none */
@@ -29,13 +32,24 @@ static void on_request(void *context, struct env_sim_call *call)
 {
     struct scene *scene = context;
     scene->asked++;
-    bool is_last = scene->asked >= scene->chunks;
+    scene->chunk = strstr(call->path, "continue=") ? scene->chunk + 1 : 1;
+    if (scene->chunk == 2 && scene->expires > 0) {
+        scene->expires--;
+        static const char gone[] =
+            "{\"kind\":\"Status\",\"reason\":\"Expired\",\"message\":\"too old\",\"code\":410}";
+        env_sim_http_begin(call, 410, NULL, 0);
+        env_sim_http_data(call, gone, strlen(gone));
+        env_sim_http_end(call);
+        return;
+    }
+    bool is_last = scene->chunk >= scene->chunks || !strstr(call->path, "limit=");
     CLEANUP_FREE char *text = xasprintf(
         "{\"kind\":\"PodList\",\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"%s\"},\"items\":"
         "[{\"metadata\":{\"name\":\"p%d\"}}]}",
-        is_last ? "" : "next", scene->asked);
+        is_last ? "" : "next", scene->chunk);
     bool fails = scene->asked == scene->fails_at;
-    env_sim_http_begin(call, fails ? 500 : 200, NULL, 0);
+    int status = scene->fails_with ? scene->fails_with : 500;
+    env_sim_http_begin(call, fails ? status : 200, NULL, 0);
     if (!fails)
         env_sim_http_data(call, text, strlen(text));
     env_sim_http_end(call);
@@ -80,6 +94,34 @@ static void a_chunk_that_fails_fails_the_list(void **state)
     assert_int_equal(scene.count, -1);
 }
 
+static void a_list_that_is_forgotten_in_the_middle_is_begun_anew(void **state)
+{
+    (void)state;
+    struct scene scene = {.chunks = 3, .expires = 1};
+    read_list(&scene);
+    assert_int_equal(scene.count, 3); /* and no object twice */
+    assert_int_equal(scene.asked, 2 + 3);
+}
+
+/* In the end in one piece: here of one object. */
+static void a_list_that_is_always_forgotten_is_asked_for_in_one_piece(void **state)
+{
+    (void)state;
+    struct scene scene = {.chunks = 3, .expires = INT32_MAX};
+    read_list(&scene);
+    assert_int_equal(scene.count, 1);
+    assert_in_range(scene.asked, 5, 10);
+}
+
+static void a_first_chunk_is_never_forgotten(void **state)
+{
+    (void)state;
+    struct scene scene = {.chunks = 3, .fails_at = 1, .fails_with = 410};
+    read_list(&scene);
+    assert_int_equal(scene.count, -1);
+    assert_int_equal(scene.asked, 1);
+}
+
 static void a_list_without_an_end_is_not_taken_for_a_whole_one(void **state)
 {
     (void)state;
@@ -95,6 +137,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chunks_are_put_together),
         cmocka_unit_test(a_chunk_that_fails_fails_the_list),
+        cmocka_unit_test(a_list_that_is_forgotten_in_the_middle_is_begun_anew),
+        cmocka_unit_test(a_list_that_is_always_forgotten_is_asked_for_in_one_piece),
+        cmocka_unit_test(a_first_chunk_is_never_forgotten),
         cmocka_unit_test(a_list_without_an_end_is_not_taken_for_a_whole_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
