@@ -70,12 +70,12 @@ void converge_free(struct converge *converge)
 {
     if (!converge)
         return;
-    char *const texts[] = {converge->namespace,   converge->name,         converge->field_manager,
-                           converge->proven_uid,  converge->proof_uid,    converge->proof_version,
-                           converge->probe_words, converge->first_claim,  converge->first_class,
-                           converge->made_of,     converge->sizes,        converge->account,
-                           converge->why,         converge->phrase,       converge->ask_name,
-                           converge->told,        converge->wanted_sizes, converge->forestalled};
+    char *const texts[] = {
+        converge->namespace,    converge->name,          converge->field_manager, converge->proven_uid,
+        converge->proof_uid,    converge->proof_version, converge->probe_words,   converge->first_claim,
+        converge->first_class,  converge->made_of,       converge->sizes,         converge->account,
+        converge->why,          converge->phrase,        converge->ask_name,      converge->told,
+        converge->wanted_sizes, converge->forestalled,   converge->asks_about};
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
         free(texts[i]);
     cJSON *const trees[] = {converge->desired,       converge->manifest, converge->probed,
@@ -96,6 +96,11 @@ bool converge_has_written(const struct converge *converge)
 const struct volume_decision *converge_decision(const struct converge *converge)
 {
     return converge->is_decided ? &converge->decision : NULL;
+}
+
+const char *converge_asks_about(const struct converge *converge)
+{
+    return converge->asks_about;
 }
 
 /* --- saying --------------------------------------------------------------------------------------------- */
@@ -218,6 +223,7 @@ void converge_take_look(struct converge *converge, const struct converge_look *l
 {
     PRE(converge->stage == CONVERGE_LOOK);
     converge->look = look;
+    free(STEAL(converge->asks_about)); /* the look may tell that it got on */
     converge_choose(converge);
 }
 

@@ -81,6 +81,7 @@ struct converge_look {
     const cJSON *sets;
     const cJSON *classes;     /* NULL: unknown */
     const cJSON *quotas;      /* NULL: unknown */
+    const cJSON *events;      /* of the claim that was asked about; NULL: unknown */
     const cJSON *gone_owners; /* uids of owners of the kept set that are not there any more; NULL: none */
     int64_t wall_us;
     int64_t boot_us;
@@ -122,6 +123,9 @@ void converge_look_again(struct converge *converge);
 bool converge_has_written(const struct converge *converge);
 /* The plan as JSON for `-o json`, and its rows; NULL before the first look. Borrowed. */
 const struct volume_decision *converge_decision(const struct converge *converge);
+/* The claim of whose growth is waited for in vain: the next look should have its Events. NULL: none. Borrowed
+ * until the next turn. */
+const char *converge_asks_about(const struct converge *converge);
 /* An object that keeps the manifest of this set is there; borrowed from the look. */
 const cJSON *converge_find_kept(const cJSON *revisions, const char *name, const cJSON *set);
 

@@ -46,6 +46,16 @@ static bool is_marked(const struct converge *converge)
     return look->set && !converge->options.plans_only && kube_object_annotation(look->set, STEP_ANNOTATION);
 }
 
+static void wait_for_size(struct converge *converge, const cJSON *claim, int count, enum growth growth)
+{
+    int64_t since_us = converge->look->boot_us - converge->file_system_boot_us;
+    const char *name = kube_object_name(claim);
+    CLEANUP_FREE char *state = growth_state(converge, claim, growth, since_us);
+    converge_wait(converge, POLL_US,
+                  count == 1 ? xasprintf("claim %s does not have its size yet: %s", name, state)
+                             : xasprintf("%d claims do not have their size yet; %s: %s", count, name, state));
+}
+
 void choose_done(struct converge *converge)
 {
     if (is_marked(converge)) {
@@ -65,13 +75,13 @@ void choose_done(struct converge *converge)
     else if (growth == GROWTH_INFEASIBLE)
         converge_end(converge, ERROR_FAILED, infeasible_text(converge, claim));
     else
-        converge_wait(converge, POLL_US, growing_text(claim, count, growth));
+        wait_for_size(converge, claim, count, growth);
 }
 
 /* --- which is next -------------------------------------------------------------------------------------- */
 
 /* Our wall clock may be off, or be set meanwhile. */
-static int64_t server_now_us(const struct converge *converge)
+int64_t converge_server_us(const struct converge *converge)
 {
     return converge->server_ahead_us ? converge->look->boot_us + converge->server_ahead_us
                                      : converge->look->wall_us;
@@ -88,7 +98,7 @@ static char *not_quiet(const struct converge *converge, bool unready_will_do)
         .revision = on_delete ? NULL : json_path_str(set, "status", "updateRevision", NULL),
         .partition = json_int64_or(json_get(strategy, "rollingUpdate"), "partition", 0),
         .unready_will_do = unready_will_do,
-        .now_us = server_now_us(converge)});
+        .now_us = converge_server_us(converge)});
 }
 
 static bool is_fully_proven(const struct converge *converge)

@@ -184,20 +184,23 @@ const cJSON *find_growing(const struct converge *converge, int64_t since_us, int
 char *infeasible_text(const struct converge *converge, const cJSON *claim)
 {
     const char *capacity = json_path_str(claim, "status", "capacity", "storage", NULL);
+    CLEANUP_FREE char *said = growth_said(claim, NULL, 0);
     return xasprintf(
-        "infeasible: claim %s asks for %s and has %s: its storage cannot become that large. StatefulSet "
+        "infeasible: claim %s asks for %s and has %s: its storage cannot become that large%s%s. StatefulSet "
         "%s is as it was. Declare a size that is possible, above %s, and lead the claims back with: "
         "neosetctl resize recover -n %s -f FILE",
-        kube_object_name(claim), growth_request(claim), capacity ? capacity : "less", converge->name,
-        capacity ? capacity : "what it has", converge->namespace);
+        kube_object_name(claim), growth_request(claim), capacity ? capacity : "less",
+        said ? ", it says: " : "", said ? said : "", converge->name, capacity ? capacity : "what it has",
+        converge->namespace);
 }
 
-char *growing_text(const cJSON *claim, int count, enum growth growth)
+char *growth_state(struct converge *converge, const cJSON *claim, enum growth growth, int64_t since_us)
 {
-    const char *name = kube_object_name(claim), *state = growth_text(growth);
-    if (count == 1)
-        return xasprintf("claim %s does not have its size yet: %s", name, state);
-    return xasprintf("%d claims do not have their size yet; %s: %s", count, name, state);
+    /* What goes well takes a second or two: Events are read of what does not. */
+    if (since_us >= ASKS_AFTER_US)
+        str_replace(&converge->asks_about, kube_object_name(claim));
+    CLEANUP_FREE char *said = growth_said(claim, converge->look->events, converge_server_us(converge));
+    return said ? xasprintf("%s; it said: %s", growth_text(growth), said) : xstrdup(growth_text(growth));
 }
 
 bool first_is_awaited(struct converge *converge)
@@ -208,9 +211,9 @@ bool first_is_awaited(struct converge *converge)
     const cJSON *claim = kube_object_find(converge->look->claims, converge->first_claim);
     enum growth growth = claim ? growth_of(claim, waited_us) : GROWTH_DONE;
     if (!growth_is_answered(growth) && waited_us < FIRST_ANSWER_US) {
-        converge_wait(
-            converge, POLL_US,
-            xasprintf("claim %s, the first of its class: %s", converge->first_claim, growth_text(growth)));
+        CLEANUP_FREE char *state = growth_state(converge, claim, growth, waited_us);
+        converge_wait(converge, POLL_US,
+                      xasprintf("claim %s, the first of its class: %s", converge->first_claim, state));
         return true;
     }
     json_set_item(converge->answered, converge->first_class, json_new_int64(1));

@@ -20,6 +20,8 @@ enum { CONFLICTS_MAX = 10, RESTARTS_MAX = 3, UNREADABLE_MAX = 2, LATER_MAX = 5, 
 
 /* What is waited for is looked at again after so long, where nothing says better. */
 #define POLL_US (500 * US_PER_MS)
+/* A growth that takes longer is asked about. */
+#define ASKS_AFTER_US (5 * US_PER_S)
 
 struct converge {
     struct converge_options options;
@@ -53,6 +55,7 @@ struct converge {
     char *first_claim; /* the first of its class to grow: what its controller makes of it is awaited */
     char *first_class;
     int64_t first_boot_us;
+    char *asks_about;      /* the claim that is waited for, and does not get on; NULL: none */
     cJSON *answered;       /* classes whose controller has answered */
     cJSON *refused_claims; /* that were made meanwhile, and may not grow */
     int grown;
@@ -104,6 +107,8 @@ void converge_ask(struct converge *converge, struct exempt_request *ret, const c
 
 /* converge_before.c */
 void choose_before(struct converge *converge);
+/* The server's clock at the look. */
+int64_t converge_server_us(const struct converge *converge);
 /* What the decision demands, with this look. */
 void choose_growing(struct converge *converge);
 /* Nothing is left to be done with the set: the file systems are waited for, if they are; then the end. */
@@ -129,8 +134,9 @@ bool first_is_awaited(struct converge *converge);
 /* The first of the set's claims that has not what it asks for; NULL: all have. *ret_count: how many. */
 const cJSON *find_growing(const struct converge *converge, int64_t since_us, int *ret_count,
                           enum growth *ret);
-/* The caller's. */
-char *growing_text(const cJSON *claim, int count, enum growth growth);
+/* "nobody takes it up ...; what the storage controller says of it"; since_us: how long that is waited for.
+ * The caller's. */
+char *growth_state(struct converge *converge, const cJSON *claim, enum growth growth, int64_t since_us);
 char *infeasible_text(const struct converge *converge, const cJSON *claim);
 
 /* converge_after.c */

@@ -21,6 +21,7 @@ static const struct {
     [SIGHT_CLASSES] = {.resource = KUBE_CLASS, .is_optional = true, .is_survey = true},
     [SIGHT_QUOTAS] = {.resource = KUBE_QUOTA, .is_optional = true, .is_survey = true},
     [SIGHT_OWNERS] = {.resource = KUBE_STATEFULSET},
+    [SIGHT_EVENTS] = {.resource = KUBE_EVENT, .is_optional = true},
 };
 
 static void forget(struct drive *drive, bool is_survey)
@@ -54,6 +55,8 @@ static bool is_wanted(const struct drive *drive, enum sight_part part)
         return !is_leaving;
     case SIGHT_OWNERS:
         return !set;
+    case SIGHT_EVENTS:
+        return drive->converge && converge_asks_about(drive->converge);
     default:
         return set && !is_leaving && !(parts[part].is_survey && drive->is_surveyed);
     }
@@ -72,6 +75,7 @@ static void finish(struct drive *drive)
                                          .sets = trees[SIGHT_SETS],
                                          .classes = trees[SIGHT_CLASSES],
                                          .quotas = trees[SIGHT_QUOTAS],
+                                         .events = trees[SIGHT_EVENTS],
                                          .gone_owners = trees[SIGHT_OWNERS],
                                          .wall_us = env_wall_us(env),
                                          .boot_us = env_boot_us(env)};
@@ -167,6 +171,30 @@ static void listed(void *context, cJSON *items, const struct kube_answer *answer
         failed(drive, answer);
 }
 
+/* They only tell: who cannot have them goes on without. */
+static void events_read(void *context, const struct kube_answer *answer)
+{
+    struct drive *drive = context;
+    drive->call = NULL;
+    const cJSON *items = json_get(answer->body, "items");
+    if (answer->outcome == KUBE_OK && cJSON_IsArray(items))
+        drive->trees[SIGHT_EVENTS] = json_copy(items);
+    read_next(drive);
+}
+
+/* One page: of one claim there are no more that count. */
+static void ask_events(struct drive *drive)
+{
+    const struct drive_options *options = &drive->options;
+    CLEANUP_FREE char *selector = xasprintf(
+        "involvedObject.kind=PersistentVolumeClaim,involvedObject.name=%s,reason=VolumeResizeFailed",
+        converge_asks_about(drive->converge));
+    CLEANUP_FREE char *path = kube_path(KUBE_EVENT, options->converge.namespace, NULL, NULL);
+    kube_path_add_query(&path, "fieldSelector", selector);
+    kube_path_add_query(&path, "limit", "500");
+    drive->call = kube_get(options->client, path, options->timeout_us, events_read, drive);
+}
+
 static void owners_asked(void *context, cJSON *gone)
 {
     struct drive *drive = context;
@@ -192,6 +220,9 @@ static void read_part(struct drive *drive)
         drive->owners = kube_owners_ask(options->client, kept, options->timeout_us, owners_asked, drive);
         if (!drive->owners)
             read_next(drive);
+        return;
+    case SIGHT_EVENTS:
+        ask_events(drive);
         return;
     default:
         drive->list = kube_list_start(options->client, resource,

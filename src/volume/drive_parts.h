@@ -20,6 +20,7 @@ enum sight_part {
     SIGHT_CLASSES,
     SIGHT_QUOTAS,
     SIGHT_OWNERS,
+    SIGHT_EVENTS,
     SIGHT_PARTS,
 };
 

@@ -7,6 +7,10 @@
 
 #define STUCK_AFTER_US (120 * US_PER_S)
 #define NOBODY_AFTER_US (30 * US_PER_S)
+/* It tries again at least every five minutes, and each try that fails moves the Event's time. */
+#define SAID_LONG_AGO_US (600 * US_PER_S)
+
+enum { SAID_BYTES_MAX = 256 };
 
 static const struct {
     const char *text;
@@ -63,6 +67,63 @@ enum growth growth_of(const cJSON *claim, int64_t since_us)
         quantity_compare(&allocated, &request) == 0)
         return answered(claim, since_us);
     return since_us > NOBODY_AFTER_US ? GROWTH_NOBODY : GROWTH_UNANSWERED;
+}
+
+/* --- what was said -------------------------------------------------------------------------------------- */
+
+static char *first_line(const char *text)
+{
+    size_t length = strcspn(text, "\r\n");
+    if (length > SAID_BYTES_MAX)
+        length = SAID_BYTES_MAX;
+    while (length > 0 && ((unsigned char)text[length] & 0xC0) == 0x80) /* never half a character */
+        length--;
+    return xstrndup(text, length);
+}
+
+static const char *condition_said(const cJSON *claim)
+{
+    static const char *const types[] = {"ControllerResizeError", "NodeResizeError"};
+    for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+        const char *message = kube_object_condition_is_true(claim, types[i])
+                                  ? json_str(kube_object_condition(claim, types[i]), "message")
+                                  : NULL;
+        if (message && *message)
+            return message;
+    }
+    return NULL;
+}
+
+static int64_t said_us(const cJSON *event)
+{
+    static const char *const keys[] = {"lastTimestamp", "eventTime"};
+    int64_t at_us = 0;
+    for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+        const char *text = json_str(event, keys[i]);
+        if (text && time_parse_rfc3339(text, &at_us, NULL) == 0)
+            return at_us;
+    }
+    return kube_object_created_us(event);
+}
+
+char *growth_said(const cJSON *claim, const cJSON *events, int64_t now_us)
+{
+    const char *said = condition_said(claim);
+    int64_t newest_us = now_us - SAID_LONG_AGO_US;
+    const cJSON *event = NULL;
+    if (said)
+        return first_line(said);
+    cJSON_ArrayForEach (event, events) {
+        const char *message = json_str(event, "message");
+        bool is_of_it =
+            str_equal(json_str(event, "reason"), "VolumeResizeFailed") &&
+            str_equal(json_path_str(event, "involvedObject", "uid", NULL), kube_object_uid(claim));
+        if (!is_of_it || !message || !*message || said_us(event) < newest_us)
+            continue;
+        said = message;
+        newest_us = said_us(event);
+    }
+    return said ? first_line(said) : NULL;
 }
 
 bool growth_is_answered(enum growth growth)

@@ -28,6 +28,10 @@ enum growth growth_of(const cJSON *claim, int64_t since_us);
 const char *growth_text(enum growth growth);
 /* The storage controller has said what it makes of it, or it is past that. */
 bool growth_is_answered(enum growth growth);
+/* What the storage controller or the node said of a growth that does not get on: of its conditions, else in
+ * the newest VolumeResizeFailed among the claim's Events (NULL: not read) that is no older than some minutes
+ * at now_us; its first line, cut. NULL: nothing. The caller's. */
+char *growth_said(const cJSON *claim, const cJSON *events, int64_t now_us);
 /* spec.resources.requests.storage as a claim has it, or NULL. */
 const char *growth_request(const cJSON *claim);
 /* The merge patch that asks for size; the caller's. */

@@ -295,6 +295,17 @@ static void a_growth_that_failed_is_led_back(void **state)
     assert_history(stage);
 }
 
+/* Nothing but an Event of the claim says that the pool is full: while it is waited for, and in the end. */
+static void what_the_resizer_says_is_shown_while_it_is_waited_for(void **state)
+{
+    struct stage *stage = *state;
+    wait_for_old_pods();
+    stage_write(stage, "PATCH", CLASSES "/std",
+                "{'metadata':{'annotations':{'kubesim.neo.io/resizer':'pool-full'}}}");
+    expect_resize(stage, "converge", " --timeout 12s", 1, "ResourceExhausted desc = pool is full",
+                  "ResourceExhausted desc = pool is full; nothing is lost");
+}
+
 /* Two pods are held on the version before. */
 static const char canary[] =
     ",\"replicas\":3,\"updateStrategy\":{\"type\":\"RollingUpdate\",\"rollingUpdate\":{\"partition\":2}}";
@@ -537,6 +548,7 @@ int main(void)
         SCENE(on_ctrl_c_it_says_how_to_go_on, setup),
         SCENE(an_abandoned_set_is_made_again_by_the_controller, setup_with_definition),
         SCENE(a_growth_that_failed_is_led_back, setup),
+        SCENE(what_the_resizer_says_is_shown_while_it_is_waited_for, setup),
         SCENE(a_canary_stays_one, setup),
         SCENE(apply_converges_what_grew, setup),
         SCENE(apply_converges_what_grew, setup_by_field),

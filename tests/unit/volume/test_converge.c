@@ -47,7 +47,7 @@ static void merge(cJSON *target, const cJSON *patch)
 /* --- the scene ------------------------------------------------------------------------------------------ */
 
 struct scene {
-    cJSON *set, *desired, *revisions, *pods, *claims, *sets, *classes, *gone_owners, *quotas;
+    cJSON *set, *desired, *revisions, *pods, *claims, *sets, *classes, *gone_owners, *quotas, *events;
     struct converge *converge;
     struct converge_look look;
     struct converge_turn turn;
@@ -157,8 +157,8 @@ static int teardown(void **state)
 {
     struct scene *scene = *state;
     converge_free(scene->converge);
-    cJSON *const trees[] = {scene->set,  scene->desired, scene->revisions,   scene->pods,  scene->claims,
-                            scene->sets, scene->classes, scene->gone_owners, scene->quotas};
+    cJSON *const trees[] = {scene->set,  scene->desired, scene->revisions,   scene->pods,   scene->claims,
+                            scene->sets, scene->classes, scene->gone_owners, scene->quotas, scene->events};
     for (size_t i = 0; i < ARRAY_SIZE(trees); i++)
         json_delete(trees[i]);
     if (scene->turn.step)
@@ -197,6 +197,7 @@ static void look(struct scene *scene)
                                          .classes = scene->classes,
                                          .gone_owners = scene->gone_owners,
                                          .quotas = scene->quotas,
+                                         .events = scene->events,
                                          .wall_us = NOW_US + scene->wall_off_us,
                                          .boot_us = scene->boot_us};
     converge_take_look(scene->converge, &scene->look);
@@ -1373,6 +1374,36 @@ static void the_file_systems_are_waited_for_when_that_is_wanted(void **state)
     assert_int_equal(scene->turn.code, ERROR_NONE);
 }
 
+/* Trace b3: the pool is full, and nothing but Events says so. */
+static void what_the_resizer_says_is_shown_while_it_does_not_get_on(void **state)
+{
+    struct scene *scene = *state;
+    set_size(scene->set, "2Gi");
+    for (cJSON *claim = scene->claims->child; claim; claim = claim->next)
+        change(claim,
+               "{'spec':{'resources':{'requests':{'storage':'2Gi'}}},'status':{'allocatedResources':{"
+               "'storage':'2Gi'},'allocatedResourceStatuses':{'storage':'ControllerResizeInProgress'}}}");
+    begin(scene, (struct converge_options){.desired = scene->desired, .waits_for_file_system = true});
+    look(scene);
+    assert_null(converge_asks_about(scene->converge)); /* it may be done in a second */
+    scene->boot_us += 6 * US_PER_S;
+    look(scene);
+    assert_string_equal(converge_asks_about(scene->converge), "data-db-0");
+    scene->events = parse("[{'reason':'VolumeResizeFailed','involvedObject':{'uid':'c-data-db-0'},"
+                          "'lastTimestamp':'" YOUNG "','message':'pool is full'}]");
+    look(scene);
+    expect_phrase(scene, "data-db-0: its storage controller resizes it; it said: pool is full");
+    scene->boot_us += 120 * US_PER_S;
+    look(scene);
+    expect_phrase(scene, "its storage controller does not get on");
+    expect_phrase(scene, "it said: pool is full");
+    for (cJSON *claim = scene->claims->child; claim; claim = claim->next)
+        change(claim, "{'status':{'capacity':{'storage':'2Gi'}}}");
+    look(scene);
+    expect(scene, CONVERGE_END);
+    assert_null(converge_asks_about(scene->converge));
+}
+
 /* Where no pod uses a volume its file system grows when one does: nobody waits for that. Trace b7. */
 static void the_file_system_of_an_unused_claim_is_not_waited_for(void **state)
 {
@@ -1574,6 +1605,7 @@ int main(void)
         RULE(a_claim_that_was_made_meanwhile_is_grown_at_the_end),
         RULE(it_is_done_when_the_new_set_has_what_the_old_one_had),
         RULE(the_file_systems_are_waited_for_when_that_is_wanted),
+        RULE(what_the_resizer_says_is_shown_while_it_does_not_get_on),
         RULE(the_file_system_of_an_unused_claim_is_not_waited_for),
         RULE(back_from_what_cannot_be_claims_are_lowered_above_what_they_have),
         RULE(a_volume_never_shrinks),

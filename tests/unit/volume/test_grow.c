@@ -104,9 +104,77 @@ static void silence_is_no_answer(void **state)
     assert_true(growth_is_answered(GROWTH_DONE));
 }
 
+/* --- what was said -------------------------------------------------------------------------------------- */
+
+#define SAID_AT_US (1700000000LL * US_PER_S) /* 2023-11-14T22:13:20Z */
+
+static cJSON *parse(const char *text)
+{
+    CLEANUP_FREE char *copy = xstrdup(text);
+    for (char *at = copy; (at = strchr(at, '\'')); at++)
+        *at = '"';
+    cJSON *tree = NULL;
+    assert_int_equal(json_parse(copy, strlen(copy), &tree, NULL), 0);
+    return tree;
+}
+
+static void expect_said(const char *conditions, const char *events, const char *words)
+{
+    CLEANUP_FREE char *text =
+        xasprintf("{'metadata':{'name':'data-db-0','uid':'c1'},'status':{'conditions':[%s]}}", conditions);
+    CLEANUP_FREE char *list = xasprintf("[%s]", events);
+    CLEANUP_JSON cJSON *claim = parse(text);
+    CLEANUP_JSON cJSON *tree = parse(list);
+    CLEANUP_FREE char *said = growth_said(claim, tree, SAID_AT_US);
+    if (words ? !str_equal(said, words) : said != NULL)
+        fail_msg("\"%s\", not \"%s\"", said ? said : "(nothing)", words ? words : "(nothing)");
+}
+
+#define EVENT(reason, uid, last, message)                                                                    \
+    "{'reason':'" reason "','involvedObject':{'uid':'" uid "'},'lastTimestamp':'" last                       \
+    "','message':'" message "'}"
+#define FAILED(last, message) EVENT("VolumeResizeFailed", "c1", last, message)
+
+static void what_the_resizer_said_last_is_told(void **state)
+{
+    (void)state;
+    expect_said("", "", NULL);
+    expect_said("", FAILED("2023-11-14T22:13:00Z", "pool is full"), "pool is full");
+    expect_said("", FAILED("2023-11-14T22:13:00Z", "new") "," FAILED("2023-11-14T22:10:00Z", "old"), "new");
+    expect_said("", FAILED("2023-11-14T22:10:00Z", "old") "," FAILED("2023-11-14T22:13:00Z", "new"), "new");
+    /* Of a growth before; of another claim of that name; of something else. */
+    expect_said("", FAILED("2023-11-14T21:40:00Z", "long ago"), NULL);
+    expect_said("", EVENT("VolumeResizeFailed", "c0", "2023-11-14T22:13:00Z", "another"), NULL);
+    expect_said("", EVENT("Resizing", "c1", "2023-11-14T22:13:00Z", "begins"), NULL);
+    expect_said("",
+                "{'reason':'VolumeResizeFailed','involvedObject':{'uid':'c1'},'eventTime':"
+                "'2023-11-14T22:13:00.5Z','message':'newer kind'}",
+                "newer kind");
+    expect_said("{'type':'ControllerResizeError','status':'True','message':'cannot be'}",
+                FAILED("2023-11-14T22:13:00Z", "pool is full"), "cannot be");
+    expect_said("{'type':'NodeResizeError','status':'False','message':'was'}", "", NULL);
+    expect_said("", FAILED("2023-11-14T22:13:00Z", "first line\\nsecond"), "first line");
+}
+
+static void what_is_said_at_length_is_cut(void **state)
+{
+    (void)state;
+    struct buf message = BUF_INIT(4096);
+    for (int i = 0; i < 200; i++)
+        buf_add_text(&message, "\xC3\xA9"); /* two bytes each, 256 is between two */
+    CLEANUP_FREE char *event = xasprintf("{'reason':'VolumeResizeFailed','involvedObject':{'uid':'c1'},"
+                                         "'lastTimestamp':'2023-11-14T22:13:00Z','message':'x%s'}",
+                                         buf_text(&message));
+    CLEANUP_FREE char *words = xasprintf("x%.254s", buf_text(&message));
+    expect_said("", event, words);
+    buf_done(&message);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_the_resizer_said_last_is_told),
+        cmocka_unit_test(what_is_said_at_length_is_cut),
         cmocka_unit_test(each_state_of_a_growth_is_told),
         cmocka_unit_test(silence_is_no_answer),
     };
