@@ -99,8 +99,9 @@ static void add_resizes(struct sheet *sheet, const struct half_resizes *resizes)
 {
     for (size_t i = 0; i < resizes->count; i++) {
         const struct half_resized *one = &resizes->items[i];
-        CLEANUP_FREE char *stands = xasprintf("its volumes are half grown%s%s", one->sizes ? " to " : "",
-                                              one->sizes ? one->sizes : "");
+        const char *sizes = one->goal.sizes;
+        CLEANUP_FREE char *stands =
+            xasprintf("its volumes are half grown%s%s", sizes ? " to " : "", sizes ? sizes : "");
         CLEANUP_FREE char *on = xasprintf("neosetctl continue -n %s", one->namespace);
         struct sheet_cell cells[] = {cell_text(one->namespace), cell_text(one->name), cell_text(stands),
                                      cell_text(on), cell_text(NULL)};

@@ -18,7 +18,7 @@ void half_resizes_done(struct half_resizes *resizes)
     for (size_t i = 0; i < resizes->count; i++) {
         free(resizes->items[i].namespace);
         free(resizes->items[i].name);
-        free(resizes->items[i].sizes);
+        converge_goal_done(&resizes->items[i].goal);
         free(resizes->items[i].come_from);
     }
     free(resizes->items);
@@ -59,8 +59,8 @@ static int find_kept(struct half_resizes *resizes, struct ctl_server *server, st
 static bool take_operation(void *context, const struct journal_operation_record *operation)
 {
     struct half_resized *found = need(context, operation->namespace, operation->name);
-    if (found && !found->sizes) {
-        found->sizes = xstrdup(operation->go_to);
+    if (found && !found->goal.sizes) {
+        converge_goal_read(operation->go_to, &found->goal);
         found->come_from = xstrdup(operation->come_from);
     }
     return true;
@@ -96,9 +96,10 @@ int half_resizes_find(struct ctl_server *server, struct half_resizes *ret, struc
 
 static void say(struct out *out, const struct half_resized *one)
 {
+    const char *sizes = one->goal.sizes;
     CLEANUP_FREE char *line =
         xasprintf("StatefulSet %s in namespace %s: its volumes are half grown%s%s, it is gone on with",
-                  one->name, one->namespace, one->sizes ? " to " : "", one->sizes ? one->sizes : "");
+                  one->name, one->namespace, sizes ? " to " : "", sizes ? sizes : "");
     escape_plain(&out->text, line);
     buf_add_char(&out->text, '\n');
     (void)out_flush(out, NULL);
@@ -112,7 +113,10 @@ static int end_one(const struct half_resized *one, const struct half_resizes_end
                                                .look = how->look,
                                                .namespace = one->namespace,
                                                .name = one->name,
-                                               .sizes = one->sizes,
+                                               .sizes = one->goal.sizes,
+                                               .waits_for_file_system = one->goal.waits_for_file_system,
+                                               .unready_will_do = one->goal.unready_will_do,
+                                               .recovers = one->goal.recovers,
                                                .come_from = one->come_from,
                                                .limit_us = how->limit_us},
                         err);

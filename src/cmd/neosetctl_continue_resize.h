@@ -6,11 +6,13 @@
 
 #include "audit/sheet.h"
 #include "cmd/neosetctl_server.h"
+#include "volume/goal.h"
 
 /* A StatefulSet whose volumes are half grown. */
 struct half_resized {
     char *namespace, *name;
-    char *sizes, *come_from; /* what the user's journal says, or NULL */
+    struct converge_goal goal; /* what the user's journal says: its sizes NULL: nothing */
+    char *come_from;
 };
 struct half_resizes {
     struct half_resized *items;

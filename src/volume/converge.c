@@ -3,6 +3,7 @@
 
 #include "base/plant.h"
 #include "base/time_text.h"
+#include "volume/goal.h"
 
 /* A server that cannot say now is asked again after so long. */
 #define LATER_US (1 * US_PER_S)
@@ -233,6 +234,7 @@ struct step_request *converge_step(const struct converge *converge, enum step_ki
                                    enum kube_resource resource, const char *name, const cJSON *object,
                                    char *reason)
 {
+    const struct converge_options *options = &converge->options;
     struct step_request *request = step_request_make(kind, resource, converge->namespace, name);
     request->uid = xstrdup_or_null(object ? kube_object_uid(object) : NULL);
     request->version = xstrdup_or_null(object ? kube_object_version(object) : NULL);
@@ -243,7 +245,11 @@ struct step_request *converge_step(const struct converge *converge, enum step_ki
     request->operation_namespace = xstrdup(converge->namespace);
     request->operation_name = xstrdup(converge->name);
     request->come_from = xstrdup(converge->made_of ? converge->made_of : "");
-    request->go_to = xstrdup(converge->sizes ? converge->sizes : "");
+    request->go_to =
+        converge_goal_text(&(struct converge_goal){.sizes = converge->sizes,
+                                                   .waits_for_file_system = options->waits_for_file_system,
+                                                   .unready_will_do = options->unready_will_do,
+                                                   .recovers = options->recovers});
     return request;
 }
 

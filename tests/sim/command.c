@@ -8,6 +8,7 @@
 #include "control/gateway.h"
 #include "kube/client.h"
 #include "volume/drive.h"
+#include "volume/goal.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -20,8 +21,9 @@
 struct command {
     struct program *program;
     struct command_wish wish;
-    cJSON *desired;          /* NULL: it continues */
-    char *sizes, *come_from; /* of the user's journal */
+    cJSON *desired;            /* NULL: it continues */
+    struct converge_goal goal; /* of the user's journal */
+    char *come_from;
     struct gateway *gateway;
     struct drive *drive;
     struct env_timer *limit;
@@ -97,26 +99,27 @@ static void start_drive(struct command *command)
 {
     const struct program *program = command->program;
     const struct command_wish *wish = &command->wish;
-    command->drive = drive_start(
-        &(struct drive_options){.env = program->env,
-                                .client = program->client,
-                                .writer = "neosetctl",
-                                .timeout_us = REQUEST_US,
-                                .converge = {.namespace = RESIZE_NAMESPACE,
-                                             .name = RESIZE_NAME,
-                                             .desired = command->desired,
-                                             .sizes = command->sizes,
-                                             .unready_will_do = wish->flags & CONVERGE_DEGRADED,
-                                             .waits_for_file_system = wish->flags & CONVERGE_WAITS,
-                                             .recovers = wish->kind == COMMAND_RECOVER},
-                                .come_from = command->come_from,
-                                .gateway = command->gateway,
-                                .journal = program->journal,
-                                .needs_gateway = needs_gateway,
-                                .looks = looks,
-                                .applied = applied,
-                                .ended = ended,
-                                .context = command});
+    const struct converge_goal *goal = &command->goal;
+    command->drive = drive_start(&(struct drive_options){
+        .env = program->env,
+        .client = program->client,
+        .writer = "neosetctl",
+        .timeout_us = REQUEST_US,
+        .converge = {.namespace = RESIZE_NAMESPACE,
+                     .name = RESIZE_NAME,
+                     .desired = command->desired,
+                     .sizes = goal->sizes,
+                     .unready_will_do = goal->unready_will_do || wish->flags & CONVERGE_DEGRADED,
+                     .waits_for_file_system = goal->waits_for_file_system || wish->flags & CONVERGE_WAITS,
+                     .recovers = goal->recovers || wish->kind == COMMAND_RECOVER},
+        .come_from = command->come_from,
+        .gateway = command->gateway,
+        .journal = program->journal,
+        .needs_gateway = needs_gateway,
+        .looks = looks,
+        .applied = applied,
+        .ended = ended,
+        .context = command});
 }
 
 /* --- the journal and the gateway ------------------------------------------------------------------------ */
@@ -142,7 +145,7 @@ static void take_open_operation(struct command *command)
         command->program->journal, CONVERGE_OPERATION, "StatefulSet", RESIZE_NAMESPACE, RESIZE_NAME);
     if (command->wish.kind != COMMAND_CONTINUE || !operation)
         return;
-    command->sizes = xstrdup_or_null(operation->go_to);
+    converge_goal_read(operation->go_to ? operation->go_to : "", &command->goal);
     command->come_from = xstrdup_or_null(operation->come_from);
 }
 
@@ -216,7 +219,7 @@ void command_free(struct command *command)
     gateway_free(command->gateway);
     json_delete(command->desired);
     free(command->said);
-    free(command->sizes);
+    converge_goal_done(&command->goal);
     free(command->come_from);
     free(command);
 }

@@ -57,11 +57,68 @@ static void those_that_the_time_was_not_enough_for_are_counted(void **state)
     expect_run(stage, "continue --timeout 1ms", 1, NULL, "2 others were not begun");
 }
 
+/* --- what was asked for --------------------------------------------------------------------------------- */
+
+static void set_resizer(const struct stage *stage, const char *how)
+{
+    CLEANUP_FREE char *body = xasprintf("{'metadata':{'annotations':{'kubesim.neo.io/resizer':'%s'}}}", how);
+    stage_write(stage, "PATCH", CLASSES "/std", body);
+}
+
+static int count_of_size(const struct stage *stage, const char *size)
+{
+    CLEANUP_JSON cJSON *list = stage_get(stage, CLAIMS);
+    const cJSON *claim = NULL;
+    int count = 0;
+    cJSON_ArrayForEach (claim, json_get(list, "items"))
+        count += str_equal(json_path_str(claim, "status", "capacity", "storage", NULL), size);
+    return count;
+}
+
+static void file_systems_that_were_to_be_waited_for_are(void **state)
+{
+    struct stage *stage = *state;
+    wait_for_old_pods();
+    CLEANUP_FREE char *pods = pods_text(stage, false);
+    set_resizer(stage, "node-pending");
+    expect_resize(stage, "converge", " --wait-for-filesystem --timeout 10s", 1, "made again",
+                  "claims do not have their size yet");
+    expect_run(stage, "continue --dry-run", 0, "half grown to data=2Gi", NULL);
+    expect_run(stage, "continue --timeout 2s", 1, NULL, "claims do not have their size yet");
+    assert_int_equal(count_of_size(stage, "2Gi"), 0);
+    set_resizer(stage, "ok");
+    expect_run(stage, "continue" IN_TIME, 0, "half grown to data=2Gi", NULL);
+    assert_int_equal(count_of_size(stage, "2Gi"), REPLICAS);
+    assert_converged(stage, pods, "2Gi");
+    expect_run(stage, "continue", 0, "", "nothing is half done");
+    assert_history(stage);
+}
+
+/* The way back, too: forwards there would be none. */
+static void a_way_back_that_was_begun_is_gone_on_with(void **state)
+{
+    struct stage *stage = *state;
+    wait_for_old_pods();
+    write_manifest(stage, 1, TOO_LARGE, THREE);
+    expect_resize(stage, "converge", IN_TIME, 1, NULL, "neosetctl resize recover -n default -f FILE");
+    if (!strstr(stage->run.errors, "exceeds the largest volume"))
+        fail_msg("not what the resizer said: %s", stage->run.errors);
+    set_resizer(stage, "never");
+    write_manifest(stage, 1, "3Gi", THREE);
+    expect_resize(stage, "recover", " --timeout 2s", 1, "data-db-0: " TOO_LARGE " -> 3Gi", "goes on");
+    set_resizer(stage, "ok");
+    expect_run(stage, "continue" IN_TIME, 0, "the same 3 pods, none restarted", NULL);
+    expect_run(stage, "continue", 0, "", "nothing is half done");
+    assert_history(stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(of_several_that_cannot_be_ended_each_is_told, setup, teardown),
         cmocka_unit_test_setup_teardown(those_that_the_time_was_not_enough_for_are_counted, setup, teardown),
+        cmocka_unit_test_setup_teardown(file_systems_that_were_to_be_waited_for_are, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_way_back_that_was_begun_is_gone_on_with, setup, teardown),
     };
     return cmocka_run_group_tests_name("continue", tests, NULL, NULL);
 }

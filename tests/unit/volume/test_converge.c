@@ -6,6 +6,7 @@
 #include "kube/answer.h"
 #include "kube/object.h"
 #include "volume/converge.h"
+#include "volume/goal.h"
 #include "volume/keep.h"
 
 #include <setjmp.h>
@@ -1374,6 +1375,37 @@ static void the_file_systems_are_waited_for_when_that_is_wanted(void **state)
     assert_int_equal(scene->turn.code, ERROR_NONE);
 }
 
+/* What an interrupted run was asked for is read from its journal by whoever goes on. */
+static void what_is_asked_for_stands_in_the_journal(void **state)
+{
+    (void)state;
+    const struct {
+        const char *text;
+        struct converge_goal goal;
+    } table[] = {
+        {"data=2Gi", {(char[]){"data=2Gi"}, false, false, false}},
+        {"data=2Gi,logs=1Gi (wait-for-filesystem)", {(char[]){"data=2Gi,logs=1Gi"}, true, false, false}},
+        {"data=2Gi (allow-degraded, wait-for-filesystem)", {(char[]){"data=2Gi"}, true, true, false}},
+        {"data=3Gi (recover)", {(char[]){"data=3Gi"}, false, false, true}},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        struct converge_goal goal;
+        CLEANUP_FREE char *text = converge_goal_text(&table[i].goal);
+        assert_string_equal(text, table[i].text);
+        converge_goal_read(text, &goal);
+        assert_string_equal(goal.sizes, table[i].goal.sizes);
+        assert_int_equal(goal.waits_for_file_system, table[i].goal.waits_for_file_system);
+        assert_int_equal(goal.unready_will_do, table[i].goal.unready_will_do);
+        assert_int_equal(goal.recovers, table[i].goal.recovers);
+        converge_goal_done(&goal);
+    }
+    struct converge_goal newer;
+    converge_goal_read("data=2Gi (wait-for-filesystem, sing)", &newer);
+    assert_string_equal(newer.sizes, "data=2Gi");
+    assert_true(newer.waits_for_file_system);
+    converge_goal_done(&newer);
+}
+
 /* Trace b3: the pool is full, and nothing but Events says so. */
 static void what_the_resizer_says_is_shown_while_it_does_not_get_on(void **state)
 {
@@ -1605,6 +1637,7 @@ int main(void)
         RULE(a_claim_that_was_made_meanwhile_is_grown_at_the_end),
         RULE(it_is_done_when_the_new_set_has_what_the_old_one_had),
         RULE(the_file_systems_are_waited_for_when_that_is_wanted),
+        RULE(what_is_asked_for_stands_in_the_journal),
         RULE(what_the_resizer_says_is_shown_while_it_does_not_get_on),
         RULE(the_file_system_of_an_unused_claim_is_not_waited_for),
         RULE(back_from_what_cannot_be_claims_are_lowered_above_what_they_have),
