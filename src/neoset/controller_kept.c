@@ -181,10 +181,17 @@ static void ended(void *context, enum error_code code, const char *sentence)
     struct kept_manifest *kept = context;
     struct controller *controller = kept->controller;
     bool is_done = code == ERROR_NONE;
+    bool is_let_go = code == ERROR_CANCELLED;
+    const char *said =
+        is_let_go ? "this controller does not lead any more, or stops: whoever leads goes on" : sentence;
     CLEANUP_FREE char *object = kube_object_ref_text(KUBE_STATEFULSET, kept->namespace, kept->name);
-    controller_report(controller, is_done ? REPORT_INFO : REPORT_ERROR, object, "%s", sentence);
+    controller_report(controller, is_done || is_let_go ? REPORT_INFO : REPORT_ERROR, object, "%s", said);
     gateway_end_operation(controller->gateway, CONVERGE_OPERATION, KUBE_STATEFULSET, kept->namespace,
-                          kept->name, is_done ? "completed" : "failed", is_done ? NULL : sentence);
+                          kept->name,
+                          is_done     ? "completed"
+                          : is_let_go ? "cancelled"
+                                      : "failed",
+                          is_done ? NULL : said);
     gateway_settle_unwanted(controller->gateway, KUBE_STATEFULSET, kept->namespace, kept->name);
     journal_commit(controller->journal);
     drive_free(STEAL(kept->drive));

@@ -276,6 +276,31 @@ static void what_is_refused_for_now_is_sent_again(void **state)
     assert_made_again(scene, pods);
 }
 
+/* A lease that is lost in the middle of it is no failure: whoever leads then goes on, perhaps we again. */
+static void a_lost_lease_is_no_failure(void **state)
+{
+    struct scene *scene = *state;
+    leave_it(scene, NULL);
+    CLEANUP_FREE char *pods = pods_text(scene);
+    assert_int_equal(kubesim_fault_add(sim_server_kubesim(scene->server),
+                                       "slow=5s,verb=create,resource=statefulsets", NULL),
+                     0);
+    start(scene);
+    pass(scene, 122 * US_PER_S);
+    struct controller *controller = scene->program.controller;
+    snprintf(scene->program.said, sizeof(scene->program.said), "nothing");
+    controller->leads = false;
+    pass(scene, 30 * US_PER_S);
+    assert_string_equal(scene->program.said, "nothing"); /* that is a warning or worse */
+    assert_string_equal(journal_fixture_sql(scene->files.path, "SELECT outcome FROM operation"), "cancelled");
+    assert_non_null(
+        strstr(journal_fixture_sql(scene->files.path, "SELECT reason FROM entry WHERE kind='end'"),
+               "whoever leads goes on"));
+    controller->leads = true;
+    pass(scene, 150 * US_PER_S);
+    assert_made_again(scene, pods);
+}
+
 struct watched_drive {
     bool may_not_look;
     bool is_ended;
@@ -366,6 +391,7 @@ int main(void)
         scene_test(one_that_somebody_made_with_the_old_sizes_stays_so),
         scene_test(a_server_that_does_not_answer_is_asked_again),
         scene_test(what_is_refused_for_now_is_sent_again),
+        scene_test(a_lost_lease_is_no_failure),
         scene_test(a_drive_that_is_woken_takes_its_turn_from_the_loop),
         scene_test(an_owner_that_is_gone_is_left_out),
     };
