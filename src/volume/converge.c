@@ -26,8 +26,10 @@ static const struct {
                           TO(CLEAN),
     [CONVERGE_PROVE_APPLY].successors = TO(PROVE_CREATE),
     [CONVERGE_PROVE_CREATE].successors = TO(PROVE_DELETE),
-    [CONVERGE_PROVE_DELETE].successors =
-        TO(PROVE_SIZES) | TO(PROBE) | TO(GROW) | TO(PROVE_APPLY) | TO(PROVE_CREATE) | TO(KEEP) | TO(CLEAN),
+    [CONVERGE_PROVE_DELETE].successors = TO(PROVE_RIGHTS) | TO(PROVE_SIZES) | TO(PROBE) | TO(GROW) |
+                                         TO(PROVE_APPLY) | TO(PROVE_CREATE) | TO(KEEP) | TO(CLEAN),
+    [CONVERGE_PROVE_RIGHTS].successors =
+        TO(PROVE_SIZES) | TO(PROBE) | TO(GROW) | TO(PROVE_APPLY) | TO(PROVE_CREATE) | TO(CLEAN),
     [CONVERGE_PROVE_SIZES].successors = TO(PROBE) | TO(GROW) | TO(PROVE_APPLY) | TO(PROVE_CREATE) | TO(CLEAN),
     [CONVERGE_PROBE].successors = TO(GROW) | TO(CLEAN),
     [CONVERGE_DROP].successors = TO(CLEAN),
@@ -269,7 +271,8 @@ char *converge_permission_hint(const struct converge *converge, int http)
         [CONVERGE_MANAGERS] = "patch statefulsets.apps",
         [CONVERGE_DROP] = "delete controllerrevisions.apps",
     };
-    const char *permission = permissions[converge->stage];
+    const char *permission =
+        converge->stage == CONVERGE_PROVE_RIGHTS ? right_permission(converge) : permissions[converge->stage];
     return http == 403 && permission
                ? xasprintf("; you need the permission: `kubectl auth can-i %s -n %s` tells", permission,
                            converge->namespace)
@@ -442,6 +445,7 @@ void converge_next(struct converge *converge, struct converge_turn *ret)
     case CONVERGE_PROVE_APPLY:
     case CONVERGE_PROVE_CREATE:
     case CONVERGE_PROVE_DELETE:
+    case CONVERGE_PROVE_RIGHTS:
     case CONVERGE_PROVE_SIZES:
         ret->next = CONVERGE_NEXT_ASK;
         ask_proof(converge, &ret->ask);

@@ -24,6 +24,7 @@
     X(PROVE_APPLY, "proves that the server takes the manifest")                                              \
     X(PROVE_CREATE, "proves that it can be made again")                                                      \
     X(PROVE_DELETE, "proves that its pods would stay")                                                       \
+    X(PROVE_RIGHTS, "asks whether all that comes then may be written")                                       \
     X(PROVE_SIZES, "asks whose the sizes are")                                                               \
     X(PROBE, "asks whether each claim may grow")                                                             \
     X(GROW, "grows claims")                                                                                  \

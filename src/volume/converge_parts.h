@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The parts of converge as they know each other: converge.c is the machine, converge_before.c what comes
- * before the set goes, with its dry runs in converge_prove.c and its claims in converge_claims.c,
+ * before the set goes, with its dry runs in converge_prove.c and converge_rights.c and its claims in
+ * converge_claims.c,
  * converge_after.c what comes then. Only these include this. */
 #pragma once
 
@@ -11,6 +12,7 @@
 #include "volume/decide.h"
 #include "volume/grow.h"
 #include "volume/keep.h"
+#include "volume/prove.h"
 #include "volume/recreate.h"
 
 #include <inttypes.h>
@@ -43,6 +45,7 @@ struct converge {
     bool is_last_proof; /* the one right before the delete */
     cJSON *manifest;    /* of the newest proof: the set as it will be made again, with the declared sizes */
     char *proof_uid, *proof_version;
+    size_t right; /* the one that is asked for */
     int trial_names, unreadable, later;
     int64_t server_ahead_us; /* the server's clock against our boot clock, which nobody sets; 0: not known */
 
@@ -119,6 +122,13 @@ struct step_request *step_before(struct converge *converge);
 void begin_proof(struct converge *converge, bool is_last);
 void ask_proof(struct converge *converge, struct exempt_request *ret);
 void take_proof(struct converge *converge, const struct kube_answer *answer, int64_t boot_us);
+
+/* converge_rights.c */
+bool has_rights_to_prove(const struct converge *converge);
+void ask_right(struct converge *converge, struct exempt_request *ret);
+enum prove_verdict judge_right(const struct kube_answer *answer);
+/* What the one that is asked for is called; static. */
+const char *right_permission(const struct converge *converge);
 
 /* converge_claims.c */
 /* The next that is not probed, or count. */

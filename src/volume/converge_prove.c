@@ -6,7 +6,6 @@
 
 #include "base/plant.h"
 #include "control/preconditions.h"
-#include "volume/prove.h"
 
 /* --- what is proven ------------------------------------------------------------------------------------- */
 
@@ -30,6 +29,7 @@ static void take_manifest(struct converge *converge, const cJSON *answered)
 void begin_proof(struct converge *converge, bool is_last)
 {
     converge->is_last_proof = is_last;
+    converge->right = 0;
     if (converge->has_manifest) {
         converge_go(converge, CONVERGE_PROVE_APPLY);
     } else {
@@ -54,6 +54,9 @@ void ask_proof(struct converge *converge, struct exempt_request *ret)
     switch (converge->stage) {
     case CONVERGE_PROVE_APPLY:
         ask_apply(converge, recreate_swapped(converge->desired, converge->look->set), ret);
+        return;
+    case CONVERGE_PROVE_RIGHTS:
+        ask_right(converge, ret);
         return;
     case CONVERGE_PROVE_SIZES:
         ask_apply(converge, json_copy(converge->desired), ret);
@@ -122,6 +125,28 @@ static bool asks_for_owners(const struct converge *converge)
     return converge->has_manifest && converge->field_manager && !converge->options.is_forced;
 }
 
+/* Before that nothing is: a server that cannot say is asked for all of it again. Where nothing has to grow,
+ * the pods are next: they are judged by a look that is younger than all these questions. */
+static void fully_proven(struct converge *converge)
+{
+    str_replace(&converge->proven_uid, converge->proof_uid);
+    if (converge->decision.claims.count > 0)
+        choose_growing(converge);
+    else
+        converge_wait(converge, 0, NULL);
+}
+
+/* The first proof asks for more than the one right before the delete. */
+static void go_on_proving(struct converge *converge)
+{
+    if (has_rights_to_prove(converge))
+        converge_go(converge, CONVERGE_PROVE_RIGHTS);
+    else if (asks_for_owners(converge))
+        converge_go(converge, CONVERGE_PROVE_SIZES);
+    else
+        fully_proven(converge);
+}
+
 static void proven(struct converge *converge, const struct kube_answer *answer, int64_t boot_us)
 {
     converge->later = 0;
@@ -135,17 +160,18 @@ static void proven(struct converge *converge, const struct kube_answer *answer, 
             converge->server_ahead_us = kube_object_created_us(answer->body) - boot_us;
         converge_go(converge, CONVERGE_PROVE_DELETE);
         return;
+    case CONVERGE_PROVE_RIGHTS:
+        converge->right++;
+        go_on_proving(converge);
+        return;
     case CONVERGE_PROVE_SIZES:
-        choose_growing(converge);
+        fully_proven(converge);
         return;
     default:
-        str_replace(&converge->proven_uid, converge->proof_uid);
         if (converge->is_last_proof)
             converge_go(converge, CONVERGE_KEEP);
-        else if (asks_for_owners(converge))
-            converge_go(converge, CONVERGE_PROVE_SIZES);
         else
-            choose_growing(converge);
+            go_on_proving(converge);
     }
 }
 
@@ -161,6 +187,8 @@ static enum prove_verdict judge_proof(const struct converge *converge, const str
 {
     if (converge->stage == CONVERGE_PROVE_APPLY)
         return prove_apply(answer);
+    if (converge->stage == CONVERGE_PROVE_RIGHTS)
+        return judge_right(answer);
     if (converge->stage == CONVERGE_PROVE_SIZES)
         return judge_sizes(answer);
     if (converge->stage == CONVERGE_PROVE_CREATE)

@@ -22,8 +22,11 @@ static int setup(void **state)
                             DENIED("patch", "persistentvolumeclaims", "u-patch-claim")
                                 LATER("patch", "persistentvolumeclaims", "5", "u-second-claim")
                                     DENIED("create", "controllerrevisions", "u-keep")
-                                        LATER("patch", "statefulsets", "3", "u-managers")
-                                            DENIED("delete", "controllerrevisions", "u-drop"),
+                                        LATER("create", "controllerrevisions", "2", "u-keep-later")
+                                            DENIED("patch", "controllerrevisions", "u-note")
+                                                DENIED("patch", "pods", "u-release")
+                                                    LATER("patch", "statefulsets", "3", "u-managers")
+                                                        DENIED("delete", "controllerrevisions", "u-drop"),
         NULL};
     return setup_with(state, 1, options);
 }
@@ -51,10 +54,15 @@ static const struct {
     {"u-patch-set", 2, "StatefulSet db", CAN_I("patch statefulsets.apps")},
     {"u-create-set", 2, "StatefulSet db", CAN_I("create statefulsets.apps")},
     {"u-delete-set", 2, "StatefulSet db", CAN_I("delete statefulsets.apps")},
+    {"u-keep", 2, "StatefulSet db", CAN_I("create controllerrevisions.apps")},
+    {"u-note", 2, "StatefulSet db", CAN_I("patch controllerrevisions.apps")},
+    {"u-drop", 2, "StatefulSet db", CAN_I("delete controllerrevisions.apps")},
+    {"u-release", 2, "StatefulSet db", CAN_I("patch pods")},
     {"u-patch-claim", 2, "claim data-db-0", "you need `patch persistentvolumeclaims`"},
     {"u-second-claim", 1, "claim data-db-1 may not grow from 1Gi to 2Gi",
      "1 claims are grown and stay so; StatefulSet db is as it was: mend that, and run it again"},
-    {"u-keep", 1, "StatefulSet db", CAN_I("create controllerrevisions.apps") "; " GOES_ON},
+    /* Taken away meanwhile. */
+    {"u-keep-later", 1, "StatefulSet db", CAN_I("create controllerrevisions.apps") "; " GOES_ON},
     {"u-managers", 1, "StatefulSet db", CAN_I("patch statefulsets.apps") "; " GOES_ON},
     {"u-drop", 1, "StatefulSet db", CAN_I("delete controllerrevisions.apps") "; " GOES_ON},
 };

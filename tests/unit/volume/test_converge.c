@@ -325,6 +325,12 @@ static void prove(struct scene *scene)
     agree(scene);
     expect(scene, CONVERGE_PROVE_DELETE);
     agree(scene);
+    /* What is not there may be changed and dropped. */
+    while (scene->turn.stage == CONVERGE_PROVE_RIGHTS)
+        if (str_equal(scene->turn.ask.method, "POST"))
+            agree(scene);
+        else
+            refuse(scene, 404, "NotFound", "");
     /* The first one asks for the sizes, too, which the set cannot have: they are immutable. */
     if (scene->turn.stage == CONVERGE_PROVE_SIZES)
         refuse(scene, 422, "Invalid", "");
@@ -492,6 +498,79 @@ static void a_refused_proof_ends_it_and_nothing_is_written(void **state)
         assert_false(converge_has_written(scene->converge));
         converge_free(STEAL(scene->converge));
     }
+}
+
+/* All that is written later, before anything is. */
+static void a_permission_that_is_missing_is_found_before_the_first_write(void **state)
+{
+    struct scene *scene = *state;
+    static const char *const permissions[] = {"create controllerrevisions.apps",
+                                              "patch controllerrevisions.apps",
+                                              "delete controllerrevisions.apps", "patch pods"};
+    for (size_t i = 0; i < ARRAY_SIZE(permissions); i++) {
+        begin_desired(scene);
+        look(scene);
+        for (int ask = 0; ask < 3; ask++)
+            agree(scene);
+        for (size_t k = 0; k <= i; k++) {
+            expect(scene, CONVERGE_PROVE_RIGHTS);
+            if (k == i)
+                refuse(scene, 403, "Forbidden", "");
+            else if (k == 0)
+                agree(scene);
+            else
+                refuse(scene, 404, "NotFound", "");
+        }
+        expect_end(scene, ERROR_FORBIDDEN, permissions[i]);
+        assert_false(converge_has_written(scene->converge));
+        converge_free(STEAL(scene->converge));
+    }
+}
+
+/* Without a manifest there is no apply that would show it. */
+static void without_a_manifest_the_permission_to_patch_the_set_is_asked_for(void **state)
+{
+    struct scene *scene = *state;
+    begin(scene, (struct converge_options){.sizes = "data=2Gi"});
+    look(scene);
+    expect(scene, CONVERGE_PROVE_CREATE);
+    agree(scene);
+    agree(scene);
+    agree(scene);
+    for (int i = 0; i < 3; i++)
+        refuse(scene, 404, "NotFound", "");
+    expect(scene, CONVERGE_PROVE_RIGHTS);
+    assert_int_equal(scene->turn.ask.resource, KUBE_STATEFULSET);
+    assert_string_equal(scene->turn.ask.name, "db");
+    refuse(scene, 403, "Forbidden", "");
+    expect_end(scene, ERROR_FORBIDDEN, "patch statefulsets.apps");
+}
+
+/* What got no answer is asked again before anything is written. */
+static void a_proof_that_got_no_answer_is_not_taken_for_one(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    look(scene);
+    for (int ask = 0; ask < 3; ask++)
+        agree(scene);
+    expect(scene, CONVERGE_PROVE_RIGHTS);
+    refuse(scene, 503, "ServiceUnavailable", "");
+    expect(scene, CONVERGE_LOOK);
+    look(scene);
+    prove(scene);
+    expect(scene, CONVERGE_PROBE);
+    converge_free(STEAL(scene->converge));
+    begin(scene, (struct converge_options){.desired = scene->desired, .field_manager = "flux"});
+    look(scene);
+    for (int ask = 0; ask < 4; ask++)
+        agree(scene);
+    for (int i = 0; i < 3; i++)
+        refuse(scene, 404, "NotFound", "");
+    expect(scene, CONVERGE_PROVE_SIZES);
+    refuse(scene, 503, "ServiceUnavailable", "");
+    look(scene);
+    expect(scene, CONVERGE_PROVE_APPLY);
 }
 
 static void a_manifest_that_cannot_be_read_is_tried_once_more(void **state)
@@ -731,8 +810,26 @@ static void grown_claims_are_not_grown_again(void **state)
     begin_desired(scene);
     look(scene);
     prove(scene);
+    look(scene);
     prove(scene);
     expect(scene, CONVERGE_KEEP);
+}
+
+/* Also not those that were made while all that was asked: they are judged by what is there then. */
+static void pods_that_came_during_the_proof_are_seen(void **state)
+{
+    struct scene *scene = *state;
+    for (cJSON *claim = scene->claims->child; claim; claim = claim->next)
+        change(claim, "{'spec':{'resources':{'requests':{'storage':'2Gi'}}},'status':{'capacity':{'storage':"
+                      "'2Gi'}}}");
+    begin_desired(scene);
+    look(scene);
+    prove(scene);
+    expect(scene, CONVERGE_LOOK);
+    change(named(scene->pods, "db-1"), "{'metadata':{'creationTimestamp':'" YOUNG "'}}");
+    look(scene);
+    expect(scene, CONVERGE_LOOK);
+    expect_phrase(scene, "db-1");
 }
 
 /* Each dry run would pass. */
@@ -922,6 +1019,7 @@ static void a_delete_that_is_not_taken_drops_the_manifest_before_anything_else(v
         } else {
             look(scene);
             prove(scene);
+            look(scene);
             prove(scene);
             apply(scene);
         }
@@ -1286,6 +1384,7 @@ static void somebody_who_makes_it_again_with_the_old_sizes_is_overcome_three_tim
         apply(scene);
         look(scene);
         prove(scene);
+        look(scene);
         prove(scene);
         expect(scene, CONVERGE_KEEP);
         apply(scene);
@@ -1595,6 +1694,9 @@ int main(void)
         RULE(nothing_is_done_when_nothing_grows),
         RULE(the_whole_way),
         RULE(a_refused_proof_ends_it_and_nothing_is_written),
+        RULE(a_permission_that_is_missing_is_found_before_the_first_write),
+        RULE(without_a_manifest_the_permission_to_patch_the_set_is_asked_for),
+        RULE(a_proof_that_got_no_answer_is_not_taken_for_one),
         RULE(a_manifest_that_cannot_be_read_is_tried_once_more),
         RULE(a_server_that_cannot_say_is_asked_again_but_not_for_ever),
         RULE(what_the_decision_refuses_is_not_asked_for),
@@ -1607,6 +1709,7 @@ int main(void)
         RULE(a_size_that_is_infeasible_stops_it_before_the_set_is_touched),
         RULE(a_growth_that_is_refused_leaves_the_others_grown),
         RULE(grown_claims_are_not_grown_again),
+        RULE(pods_that_came_during_the_proof_are_seen),
         RULE(quotas_are_asked_for_the_sum),
         RULE(the_pods_must_be_quiet),
         RULE(a_wall_clock_that_is_off_makes_no_pod_older),

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whether one may write what converge writes besides the set and its claims, asked before it writes anything:
+ * a set that was deleted while its manifest may not be dropped, or a pod not be let go, stays half done. A
+ * dry run of that very write is asked for, not a review: it knows of roles for some names only, of quotas and
+ * of admission. What is to be changed or dropped is not there yet: "not found" is said to those alone who
+ * may. */
+#include "volume/converge_parts.h"
+
+#include "control/preconditions.h"
+
+static const struct {
+    const char *method;
+    enum kube_resource resource;
+    const char *permission;
+} rights[] = {
+    {"POST", KUBE_REVISION, "create controllerrevisions.apps"},
+    {"PATCH", KUBE_REVISION, "patch controllerrevisions.apps"},
+    {"DELETE", KUBE_REVISION, "delete controllerrevisions.apps"},
+    {"PATCH", KUBE_POD, "patch pods"},
+    /* The ordinary apply is a patch of the set, too. */
+    {"PATCH", KUBE_STATEFULSET, "patch statefulsets.apps"},
+};
+
+bool has_rights_to_prove(const struct converge *converge)
+{
+    size_t count = ARRAY_SIZE(rights) - (converge->has_manifest ? 1 : 0);
+    return converge->decision.recreate && converge->right < count;
+}
+
+const char *right_permission(const struct converge *converge)
+{
+    return rights[converge->right].permission;
+}
+
+static cJSON *body_of(const struct converge *converge)
+{
+    const char *method = rights[converge->right].method;
+    if (strcmp(method, "POST") == 0)
+        return keep_object(converge->manifest);
+    if (strcmp(method, "DELETE") == 0)
+        return preconditions_orphan_delete(converge->proof_uid, converge->proof_version, true);
+    return json_new_object();
+}
+
+void ask_right(struct converge *converge, struct exempt_request *ret)
+{
+    const char *method = rights[converge->right].method;
+    enum kube_resource resource = rights[converge->right].resource;
+    bool is_patch = strcmp(method, "PATCH") == 0;
+    CLEANUP_FREE char *kept = keep_name(converge->manifest);
+    const char *name = resource == KUBE_STATEFULSET ? converge->name : kept;
+    converge_ask(converge, ret, method, strcmp(method, "POST") == 0 ? NULL : name,
+                 is_patch ? KUBE_MERGE : KUBE_JSON, body_of(converge));
+    ret->resource = resource;
+    if (strcmp(method, "DELETE") == 0)
+        ret->kind = EXEMPT_DRY_DELETE;
+}
+
+enum prove_verdict judge_right(const struct kube_answer *answer)
+{
+    bool is_absent = answer->outcome == KUBE_REFUSED && (answer->http == 404 || answer->http == 409);
+    return is_absent ? PROVE_WELL : prove_apply(answer);
+}
