@@ -164,23 +164,18 @@ cJSON *json_new_raw(const char *text)
     return or_die(cJSON_CreateRaw(text));
 }
 
-static char *copy_text(struct json_memory *memory, const char *text)
-{
-    if (!text)
-        return NULL;
-    size_t size = strlen(text) + 1;
-    return memcpy(json_memory_take(memory, size), text, size);
-}
-
 /* Trees are no deeper than JSON_DEPTH_MAX allows texts to be. */
 static cJSON *copy_node(struct json_memory *memory, const cJSON *from)
 {
-    cJSON *node = json_memory_take(memory, sizeof(*node));
-    *node = (cJSON){.type = from->type & 0xFF,
-                    .valueint = from->valueint,
-                    .valuedouble = from->valuedouble,
-                    .valuestring = copy_text(memory, from->valuestring),
-                    .string = copy_text(memory, from->string)};
+    size_t key_size = from->string ? strlen(from->string) + 1 : 0;
+    size_t text_size = from->valuestring ? strlen(from->valuestring) + 1 : 0;
+    cJSON *node = json_memory_take_node(memory, from->type & 0xFF, key_size, text_size);
+    node->valueint = from->valueint;
+    node->valuedouble = from->valuedouble;
+    if (key_size)
+        memcpy(node->string, from->string, key_size);
+    if (text_size)
+        memcpy(node->valuestring, from->valuestring, text_size);
     cJSON *last = NULL;
     for (const cJSON *child = from->child; child; child = child->next) {
         cJSON *copy = copy_node(memory, child);
@@ -286,8 +281,30 @@ void json_remove(cJSON *object, const char *key)
         cJSON_DeleteItemFromObjectCaseSensitive(object, key);
 }
 
+static bool children_equal(const cJSON *a, const cJSON *b)
+{
+    const cJSON *left = a->child;
+    const cJSON *right = b->child;
+    for (; left && right; left = left->next, right = right->next)
+        if (!json_equal(left, right))
+            return false;
+    return !left && !right;
+}
+
+static bool have_keys_in_one_order(const cJSON *a, const cJSON *b)
+{
+    const cJSON *left = a->child;
+    const cJSON *right = b->child;
+    for (; left && right; left = left->next, right = right->next)
+        if (strcmp(left->string, right->string) != 0)
+            return false;
+    return !left && !right;
+}
+
 static bool objects_equal(const cJSON *a, const cJSON *b)
 {
+    if (have_keys_in_one_order(a, b)) /* most are: one is a copy of the other, and was changed */
+        return children_equal(a, b);
     size_t left_count;
     size_t right_count;
     CLEANUP_FREE struct json_member *left = json_sorted_members(a, &left_count);
@@ -301,16 +318,6 @@ static bool objects_equal(const cJSON *a, const cJSON *b)
     return true;
 }
 
-static bool arrays_equal(const cJSON *a, const cJSON *b)
-{
-    const cJSON *left = a->child;
-    const cJSON *right = b->child;
-    for (; left && right; left = left->next, right = right->next)
-        if (!json_equal(left, right))
-            return false;
-    return !left && !right;
-}
-
 bool json_equal(const cJSON *a, const cJSON *b)
 {
     if (!a || !b)
@@ -320,7 +327,7 @@ bool json_equal(const cJSON *a, const cJSON *b)
     if (cJSON_IsObject(a))
         return objects_equal(a, b);
     if (cJSON_IsArray(a))
-        return arrays_equal(a, b);
+        return children_equal(a, b);
     if (cJSON_IsNumber(a))
         return a->valuedouble == b->valuedouble;
     if (cJSON_IsString(a) || cJSON_IsRaw(a))

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/json_memory.h"
 
-#include <cjson/cJSON.h>
-
 /* Where a sanitizer watches, each block is a chunk of its own: it sees what is used after it was freed. */
 #if defined(__SANITIZE_ADDRESS__)
 #define EACH_ALONE 1
@@ -58,7 +56,8 @@ static size_t block_size(size_t size)
     return sizeof(struct block) + aligned;
 }
 
-void *json_memory_take(struct json_memory *memory, size_t size)
+/* Aligned for a node and not cleared. */
+static void *take(struct json_memory *memory, size_t size)
 {
     size_t needed = block_size(size);
     if (EACH_ALONE || !memory->chunk || memory->chunk->size - memory->chunk->used < needed) {
@@ -72,6 +71,24 @@ void *json_memory_take(struct json_memory *memory, size_t size)
     chunk->used += needed;
     chunk->live++;
     return block->bytes;
+}
+
+cJSON *json_memory_take_node(struct json_memory *memory, int type, size_t key_size, size_t text_size)
+{
+    ENSURE(key_size <= SIZE_MAX / 4 && text_size <= SIZE_MAX / 4);
+    cJSON *node = take(memory, sizeof(*node) + key_size + text_size);
+    char *texts = (char *)(node + 1);
+    *node = (cJSON){.type = type};
+    /* So marked, cJSON_Delete() does not free them by themselves, and a new key takes the old one's place. */
+    if (key_size) {
+        node->type |= cJSON_StringIsConst;
+        node->string = texts;
+    }
+    if (text_size) {
+        node->type |= cJSON_IsReference;
+        node->valuestring = texts + key_size;
+    }
+    return node;
 }
 
 void json_memory_done(struct json_memory *memory)

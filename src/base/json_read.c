@@ -164,38 +164,29 @@ static const uint8_t *put_escape(const uint8_t *at, char **to)
     return at;
 }
 
-/* What the string says; never longer than its text. NULL while nothing is kept. */
-static char *text_of(struct reader *reader, const struct span *span)
+/* What the string says, with its end: at most span->length + 1 bytes. */
+static void put_text(const struct reader *reader, const struct span *span, char *to)
 {
-    if (reader->is_omitting)
-        return NULL;
     const uint8_t *at = reader->text + span->begin;
-    char *text = json_memory_take(&reader->memory, span->length + 1);
+    const uint8_t *end = at + span->length;
     if (!span->has_escapes) {
-        memcpy(text, at, span->length);
-        text[span->length] = '\0';
-        return text;
+        *(char *)mempcpy(to, at, span->length) = '\0';
+        return;
     }
-    char *to = text;
-    for (const uint8_t *end = at + span->length; at < end;) {
+    while (at < end) {
         if (*at == '\\')
             at = put_escape(at, &to);
         else
             *to++ = (char)*at++;
     }
     *to = '\0';
-    return text;
 }
 
 /* --- values --------------------------------------------------------------------------------------------- */
 
-/* A node at the end of parent; key is NULL in a list. */
-static cJSON *add_node(struct reader *reader, cJSON *parent, const struct span *key, int type)
+/* At the end of parent. */
+static void link_node(cJSON *parent, cJSON *node)
 {
-    if (reader->is_omitting)
-        return &reader->nothing;
-    cJSON *node = json_memory_take(&reader->memory, sizeof(*node));
-    *node = (cJSON){.type = type};
     if (parent->child) {
         node->prev = parent->child->prev;
         node->prev->next = node;
@@ -204,8 +195,21 @@ static cJSON *add_node(struct reader *reader, cJSON *parent, const struct span *
         node->prev = node;
         parent->child = node;
     }
+}
+
+/* A node at the end of parent; key is NULL in a list, value where there is no text. */
+static cJSON *add_node(struct reader *reader, cJSON *parent, const struct span *key, int type,
+                       const struct span *value)
+{
+    if (reader->is_omitting)
+        return &reader->nothing;
+    cJSON *node = json_memory_take_node(&reader->memory, type, key ? key->length + 1 : 0,
+                                        value ? value->length + 1 : 0);
     if (key)
-        node->string = text_of(reader, key);
+        put_text(reader, key, node->string);
+    if (value)
+        put_text(reader, value, node->valuestring);
+    link_node(parent, node);
     return node;
 }
 
@@ -231,7 +235,7 @@ static void add_integer(struct reader *reader, cJSON *parent, const struct span 
     for (size_t i = begin + is_negative; i < reader->at; i++)
         number = 10 * number + (reader->text[i] - '0');
     number = is_negative ? -number : number;
-    cJSON *node = add_node(reader, parent, key, cJSON_Number);
+    cJSON *node = add_node(reader, parent, key, cJSON_Number, NULL);
     node->valuedouble = (double)number;
     node->valueint = (int)MIN(MAX(number, (int64_t)INT_MIN), (int64_t)INT_MAX);
 }
@@ -263,8 +267,8 @@ static int read_number(struct reader *reader, cJSON *parent, const struct span *
     if (is_plain)
         add_integer(reader, parent, key, begin);
     else
-        add_node(reader, parent, key, cJSON_Raw)->valuestring =
-            text_of(reader, &(struct span){.begin = begin, .length = reader->at - begin});
+        (void)add_node(reader, parent, key, cJSON_Raw,
+                       &(struct span){.begin = begin, .length = reader->at - begin});
     return 0;
 }
 
@@ -274,7 +278,7 @@ static int read_word(struct reader *reader, cJSON *parent, const struct span *ke
     if (reader->length - reader->at < length || memcmp(reader->text + reader->at, word, length) != 0)
         return bad(reader, "unknown word");
     reader->at += length;
-    (void)add_node(reader, parent, key, type);
+    (void)add_node(reader, parent, key, type, NULL);
     return 0;
 }
 
@@ -283,7 +287,7 @@ static int read_string(struct reader *reader, cJSON *parent, const struct span *
     struct span span;
     int result = scan_string(reader, &span);
     if (result == 0)
-        add_node(reader, parent, key, cJSON_String)->valuestring = text_of(reader, &span);
+        (void)add_node(reader, parent, key, cJSON_String, &span);
     return result;
 }
 
@@ -402,7 +406,7 @@ static int read_container(struct reader *reader, cJSON *parent, const struct spa
     uint8_t end = type == cJSON_Object ? '}' : ']';
     if (++reader->depth > JSON_DEPTH_MAX)
         return bad(reader, "nested too deeply");
-    cJSON *container = add_node(reader, parent, key, type);
+    cJSON *container = add_node(reader, parent, key, type, NULL);
     reader->at++;
     skip_space(reader);
     if (peek(reader) == end) {
@@ -513,8 +517,7 @@ int json_read_part(const char *text, size_t length, const char *const *path,
     struct reader reader = {
         .text = (const uint8_t *)text, .length = length, .omission = omission, .err = err};
     json_memory_begin(&reader.memory, 0);
-    cJSON *top = json_memory_take(&reader.memory, sizeof(*top));
-    *top = (cJSON){.type = cJSON_Object};
+    cJSON *top = json_memory_take_node(&reader.memory, cJSON_Object, 0, 0);
     int result = read_part(&reader, top, path);
     json_memory_done(&reader.memory);
     if (result < 0)

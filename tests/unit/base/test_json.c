@@ -377,9 +377,12 @@ static void parts_of_a_tree_live_on_without_it(void **state)
     json_set_str(kept[0], "name", "another");
     json_set_item(object, "third", kept[2]);
     json_remove(kept[2], "list");
+    /* A text too, under a key of its own. */
+    json_add_item(object, "a fourth, of a longer name", cJSON_DetachItemFromObject(kept[1], "name"));
     CLEANUP_FREE char *printed = json_print(object);
-    assert_string_equal(printed, "{\"first\":{\"name\":\"another\",\"list\":[0,\"x\"],\"second\":{\"name\":"
-                                 "\"part-900\",\"list\":[900,\"x\"]}},\"third\":{\"name\":\"part-1800\"}}");
+    assert_string_equal(printed, "{\"first\":{\"name\":\"another\",\"list\":[0,\"x\"],\"second\":"
+                                 "{\"list\":[900,\"x\"]}},\"third\":{\"name\":\"part-1800\"},"
+                                 "\"a fourth, of a longer name\":\"part-900\"}");
 }
 
 static void some_members_are_printed_alone(void **state)
@@ -485,7 +488,10 @@ static void equality_is_by_meaning(void **state)
         bool equal;
     } rows[] = {
         {"{\"a\":1,\"b\":[1,2]}", "{\"b\":[1,2],\"a\":1}", true},
+        {"{\"a\":{\"y\":1,\"x\":2},\"b\":3}", "{\"a\":{\"x\":2,\"y\":1},\"b\":3}", true},
+        {"{\"a\":{\"y\":1,\"x\":2},\"b\":3}", "{\"b\":3,\"a\":{\"x\":2,\"y\":3}}", false},
         {"{\"a\":1}", "{\"A\":1}", false},
+        {"{\"a\":1}", "{\"a\":1,\"b\":1}", false},
         {"{\"a\":null}", "{}", false},
         {"{}", "{\"a\":null}", false},
         {"[1,2]", "[2,1]", false},
