@@ -42,6 +42,7 @@ static void schema_done(struct schema *schema)
     for (size_t i = 0; i < schema->property_count; i++)
         free(schema->properties[i].name);
     free(schema->properties);
+    free(schema->slots);
     json_delete(schema->required);
     json_delete(schema->default_value);
     json_delete(schema->enumeration);
@@ -251,6 +252,53 @@ static void read_value_checks(struct schema *schema, const cJSON *tree)
     }
 }
 
+/* Names of one schema differ in length or in one of three bytes, as a rule. */
+static size_t hash_of(const char *name)
+{
+    size_t length = strlen(name);
+    if (length == 0)
+        return 0;
+    const uint8_t *bytes = (const uint8_t *)name;
+    return length + 5U * bytes[0] + 23U * bytes[length / 2] + 67U * bytes[length - 1];
+}
+
+/* Once all properties are there. At most half of the slots are taken. */
+static void index_properties(struct schema *schema)
+{
+    size_t room = 2;
+    ENSURE(schema->property_count < UINT16_MAX);
+    while (room < 2 * schema->property_count)
+        room *= 2;
+    schema->slots = xcalloc(room, sizeof(schema->slots[0]));
+    schema->slot_mask = room - 1;
+    for (size_t i = 0; i < schema->property_count; i++) {
+        size_t at = hash_of(schema->properties[i].name) & schema->slot_mask;
+        while (schema->slots[at])
+            at = (at + 1) & schema->slot_mask;
+        schema->slots[at] = (uint16_t)(i + 1);
+    }
+}
+
+static void index_all(struct schema_set *set)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (set->all[i]->property_count > 0)
+            index_properties(set->all[i]);
+}
+
+static const struct schema *find_property(const struct schema *schema, const char *name)
+{
+    if (!schema->slots)
+        return NULL;
+    for (size_t at = hash_of(name) & schema->slot_mask; schema->slots[at];
+         at = (at + 1) & schema->slot_mask) {
+        const struct schema_property *property = &schema->properties[schema->slots[at] - 1];
+        if (strcmp(property->name, name) == 0)
+            return property->schema;
+    }
+    return NULL;
+}
+
 static int compare_properties(const void *a, const void *b)
 {
     return strcmp(((const struct schema_property *)a)->name, ((const struct schema_property *)b)->name);
@@ -355,6 +403,7 @@ struct schema_set *schema_set_builtin(void)
         ENSURE(compile(set, tree, set->named[i], definition->name, 0, NULL) == 0);
         set->named[i]->micro_time = str_ends_with(definition->name, ".MicroTime");
     }
+    index_all(set);
     return set;
 }
 
@@ -362,8 +411,11 @@ struct schema_set *schema_set_builtin(void)
 static void add_property(struct schema_set *set, struct schema *root, const char *name,
                          const struct schema *reference)
 {
-    struct schema *schema = (struct schema *)schema_member_raw(root, name);
-    if (!schema || schema == root->additional) {
+    struct schema *schema = NULL;
+    for (size_t i = 0; i < root->property_count; i++)
+        if (strcmp(root->properties[i].name, name) == 0)
+            schema = root->properties[i].schema;
+    if (!schema) {
         root->properties =
             xreallocarray(root->properties, root->property_count + 1, sizeof(root->properties[0]));
         schema = new_schema(set);
@@ -403,6 +455,7 @@ int schema_set_custom(const cJSON *tree, const struct schema *meta, struct schem
         schema_set_free(set);
         return result;
     }
+    index_all(set);
     *ret = set;
     *ret_root = root;
     return 0;
@@ -411,19 +464,8 @@ int schema_set_custom(const cJSON *tree, const struct schema *meta, struct schem
 const struct schema *schema_member_raw(const struct schema *schema, const char *name)
 {
     schema = schema_follow(schema);
-    size_t low = 0;
-    size_t high = schema ? schema->property_count : 0;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = strcmp(schema->properties[middle].name, name);
-        if (order == 0)
-            return schema->properties[middle].schema;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return schema ? schema->additional : NULL;
+    const struct schema *property = schema ? find_property(schema, name) : NULL;
+    return property || !schema ? property : schema->additional;
 }
 
 const struct schema *schema_member(const struct schema *schema, const char *name)

@@ -38,6 +38,8 @@ struct schema {
     enum schema_type type;
     struct schema_property *properties; /* sorted by name */
     size_t property_count;
+    uint16_t *slots; /* where a name is looked for: 0, or 1 + the place of a property; open addressing */
+    size_t slot_mask;
     struct schema *additional; /* values of a map; NULL: none declared */
     struct schema *items;
     cJSON *required; /* array of names, or NULL */
