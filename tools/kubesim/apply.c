@@ -54,7 +54,8 @@ static int configured_set(struct call *call, const cJSON *config, cJSON **ret)
     CLEANUP_FREE char *shown = shown_object(call, config);
     if (field_set_of(call->kind->schema, config, true, ret, &err) < 0)
         return refuse(call, 500, "", "failed to create typed patch object (%s): %s", shown, error_text(err));
-    if (!(call->kind->flags & KIND_CUSTOM) && schema_check_types(call->kind->schema, config, &err) < 0) {
+    if (!(call->kind->flags & KIND_CUSTOM) &&
+        schema_check_types(call->kind->schema, config, NULL, &err) < 0) {
         json_delete(STEAL(*ret));
         return refuse(call, 500, "",
                       "failed to convert new object (%s) to proper version: unable to convert unstructured "

@@ -98,52 +98,70 @@ static const struct schema *meta_schema(const struct kubesim *sim)
 }
 
 /* metadata is decoded by the same type for every kind. */
-static int decode_meta(struct call *call, const struct kind *kind, cJSON *object,
-                       struct unknown_fields *unknown)
+static int check_meta(struct call *call, const struct kind *kind, const cJSON *meta)
 {
-    cJSON *meta = json_get(object, "metadata");
-    if (!meta || cJSON_IsNull(meta)) {
-        json_set_item(object, "metadata", json_new_object());
-        return 0;
-    }
     CLEANUP_ERROR struct error *err = NULL;
-    int result = cJSON_IsObject(meta) ? schema_check_types(meta_schema(call->sim), meta, &err)
+    if (!meta || cJSON_IsNull(meta))
+        return 0;
+    int result = cJSON_IsObject(meta) ? schema_check_types(meta_schema(call->sim), meta, NULL, &err)
                                       : error_set(&err, ERROR_INVALID, "metadata is no object");
     if (result < 0)
         return refuse_bad_request(call, "%s in version \"%s\" cannot be handled as a %s: metadata: %s",
                                   kind->name, kind->version, kind->name, error_text(err));
-    schema_normalize(meta_schema(call->sim), meta);
-    CLEANUP_UNKNOWN struct unknown_fields found = {0};
-    schema_prune(meta_schema(call->sim), meta, &found);
-    for (size_t i = 0; i < found.count && unknown->count < UNKNOWN_FIELDS_MAX; i++)
-        unknown->paths[unknown->count++] = xasprintf("metadata.%s", found.paths[i]);
     return 0;
 }
 
-int decode_finish(struct call *call, const struct kind *kind, cJSON *object)
+static int check_values(struct call *call, const struct kind *kind, const cJSON *object)
 {
-    if (check_type(call, kind, object) < 0)
+    CLEANUP_ERROR struct error *err = NULL;
+    if (check_meta(call, kind, json_get(object, "metadata")) < 0)
         return -1;
-    CLEANUP_UNKNOWN struct unknown_fields unknown = {0};
-    if (decode_meta(call, kind, object, &unknown) < 0)
-        return -1;
-    if (kind->flags & KIND_CUSTOM) {
-        schema_prune(kind->schema, object, &unknown);
-        schema_set_defaults(kind->schema, object);
-    } else {
-        CLEANUP_ERROR struct error *err = NULL;
-        if (schema_check_types(kind->schema, object, &err) < 0)
-            return refuse_bad_request(call, "%s in version \"%s\" cannot be handled as a %s: %s", kind->name,
-                                      kind->version, kind->name, error_text(err));
-        schema_normalize(kind->schema, object);
-        schema_prune(kind->schema, object, &unknown);
-        schema_set_defaults(kind->schema, object);
+    if (!(kind->flags & KIND_CUSTOM) && schema_check_types(kind->schema, object, NULL, &err) < 0)
+        return refuse_bad_request(call, "%s in version \"%s\" cannot be handled as a %s: %s", kind->name,
+                                  kind->version, kind->name, error_text(err));
+    return 0;
+}
+
+static void complete_meta(struct call *call, cJSON *object, struct unknown_fields *unknown)
+{
+    cJSON *meta = json_get(object, "metadata");
+    if (!meta || cJSON_IsNull(meta)) {
+        json_set_item(object, "metadata", json_new_object());
+        return;
     }
+    schema_normalize(meta_schema(call->sim), meta, NULL);
+    CLEANUP_UNKNOWN struct unknown_fields found = {0};
+    schema_prune(meta_schema(call->sim), meta, NULL, &found);
+    for (size_t i = 0; i < found.count && unknown->count < UNKNOWN_FIELDS_MAX; i++)
+        unknown->paths[unknown->count++] = xasprintf("metadata.%s", found.paths[i]);
+}
+
+/* What was checked; touched: as in schema_check.h. */
+static int complete(struct call *call, const struct kind *kind, cJSON *object, const cJSON *touched)
+{
+    CLEANUP_UNKNOWN struct unknown_fields unknown = {0};
+    complete_meta(call, object, &unknown);
+    if (!(kind->flags & KIND_CUSTOM))
+        schema_normalize(kind->schema, object, touched);
+    schema_prune(kind->schema, object, touched, &unknown);
+    schema_set_defaults(kind->schema, object, touched);
     if (report_unknown(call, kind, &unknown) < 0)
         return -1;
     if (kind->hooks && kind->hooks->set_defaults)
         kind->hooks->set_defaults(call, object);
     return 0;
+}
+
+int decode_finish(struct call *call, const struct kind *kind, cJSON *object)
+{
+    if (check_type(call, kind, object) < 0 || check_values(call, kind, object) < 0)
+        return -1;
+    return complete(call, kind, object, NULL);
+}
+
+int decode_checked(struct call *call, const struct kind *kind, cJSON *object, const cJSON *touched)
+{
+    return check_type(call, kind, object) < 0 ? -1 : complete(call, kind, object, touched);
 }
 
 int decode_object(struct call *call, const struct kind *kind)

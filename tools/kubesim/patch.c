@@ -65,17 +65,35 @@ static int apply_patch(struct call *call, enum patch_type type, cJSON **target)
     return 0;
 }
 
+/* What of the root a patch may have changed, as in schema_check.h: only what it names. The directives of a
+ * strategic patch, and the paths of a JSON patch, name more than their keys say. */
+static const cJSON *touched_by(enum patch_type type, const cJSON *patch)
+{
+    const cJSON *member;
+    cJSON_ArrayForEach (member, patch)
+        if (type == PATCH_JSON || member->string[0] == '$')
+            return NULL;
+    return patch;
+}
+
 /* A patch whose result does not decode is a 422 about the patch, where a body would be a 400. */
-static int check_patched(struct call *call, const cJSON *patched)
+static int decode_builtin(struct call *call, cJSON *patched, const cJSON *touched)
 {
     CLEANUP_ERROR struct error *err = NULL;
     CLEANUP_CAUSES struct causes causes = {0};
-    if (call->kind->flags & KIND_CUSTOM || (schema_check_types(call->kind->schema, patched, &err) == 0 &&
-                                            schema_check_types(schema_member(call->kind->schema, "metadata"),
-                                                               json_get(patched, "metadata"), &err) == 0))
-        return 0;
+    const struct schema *schema = call->kind->schema;
+    if (schema_check_types(schema, patched, touched, &err) == 0 &&
+        schema_check_types(schema_member(schema, "metadata"), json_get(patched, "metadata"), NULL, &err) == 0)
+        return decode_checked(call, call->kind, patched, touched);
     causes_add_node(&causes, CAUSE_INVALID, "patch", call->body, "%s", error_text(err));
     return refuse_invalid(call, &(struct kind){.group = (char *)"", .name = (char *)""}, "", &causes);
+}
+
+/* The schema of a custom kind may be another one than when the object was stored. */
+static int decode_patched(struct call *call, enum patch_type type, cJSON *patched)
+{
+    return call->kind->flags & KIND_CUSTOM ? decode_finish(call, call->kind, patched)
+                                           : decode_builtin(call, patched, touched_by(type, call->body));
 }
 
 int write_patch(struct call *call)
@@ -92,8 +110,7 @@ int write_patch(struct call *call)
     if (!old)
         return refuse_not_found(call, call->kind, call->name);
     CLEANUP_JSON cJSON *patched = json_copy(object_tree(old));
-    if (apply_patch(call, type, &patched) < 0 || check_patched(call, patched) < 0 ||
-        decode_finish(call, call->kind, patched) < 0)
+    if (apply_patch(call, type, &patched) < 0 || decode_patched(call, type, patched) < 0)
         return -1;
     struct version *version = NULL;
     if (update_object(call, call->kind, old, STEAL(patched), &version) < 0)

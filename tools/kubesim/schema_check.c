@@ -47,7 +47,17 @@ static bool is_type_member(const char *name)
     return strcmp(name, "apiVersion") == 0 || strcmp(name, "kind") == 0 || strcmp(name, "metadata") == 0;
 }
 
-static void prune_at(const struct schema *schema, cJSON *node, struct buf *path, bool resource,
+/* Of the root of a resource; below it there is none. */
+struct scope {
+    const cJSON *touched;
+};
+
+static bool is_out_of_scope(const struct scope *scope, const char *name)
+{
+    return scope && (is_type_member(name) || (scope->touched && !json_get(scope->touched, name)));
+}
+
+static void prune_at(const struct schema *schema, cJSON *node, struct buf *path, const struct scope *scope,
                      struct unknown_fields *unknown)
 {
     schema = schema_follow(schema);
@@ -58,7 +68,7 @@ static void prune_at(const struct schema *schema, cJSON *node, struct buf *path,
         cJSON *item;
         cJSON_ArrayForEach (item, node) {
             size_t above = enter_item(path, index++);
-            prune_at(schema->items, item, path, false, unknown);
+            prune_at(schema->items, item, path, NULL, unknown);
             leave(path, above);
         }
         return;
@@ -66,12 +76,12 @@ static void prune_at(const struct schema *schema, cJSON *node, struct buf *path,
     cJSON *next;
     for (cJSON *member = cJSON_IsObject(node) ? node->child : NULL; member; member = next) {
         next = member->next;
-        if (resource && is_type_member(member->string))
+        if (is_out_of_scope(scope, member->string))
             continue;
         const struct schema *below_schema = schema_member(schema, member->string);
         size_t above = enter(path, member->string);
         if (below_schema) {
-            prune_at(below_schema, member, path, below_schema->embedded, unknown);
+            prune_at(below_schema, member, path, below_schema->embedded ? &(struct scope){0} : NULL, unknown);
         } else if (!schema->preserve_unknown && schema->type != SCHEMA_ANY) {
             if (unknown->count < UNKNOWN_FIELDS_MAX)
                 unknown->paths[unknown->count++] = xstrdup(buf_text(path));
@@ -81,10 +91,11 @@ static void prune_at(const struct schema *schema, cJSON *node, struct buf *path,
     }
 }
 
-void schema_prune(const struct schema *schema, cJSON *object, struct unknown_fields *unknown)
+void schema_prune(const struct schema *schema, cJSON *object, const cJSON *touched,
+                  struct unknown_fields *unknown)
 {
     CLEANUP_BUF struct buf path = BUF_INIT(PATH_BYTES_MAX);
-    prune_at(schema, object, &path, true, unknown);
+    prune_at(schema, object, &path, &(struct scope){.touched = touched}, unknown);
 }
 
 /* What null means as an item of a list: the zero value of its type. */
@@ -113,7 +124,7 @@ static bool is_left_out(const struct schema *schema, const cJSON *node, const st
     return true;
 }
 
-static void normalize_at(const struct schema *schema, cJSON *node)
+static void normalize_at(const struct schema *schema, cJSON *node, const struct scope *scope)
 {
     schema = schema_follow(schema);
     bool free_form = schema && schema->preserve_unknown && !schema->property_count;
@@ -122,6 +133,8 @@ static void normalize_at(const struct schema *schema, cJSON *node)
     cJSON *next;
     for (cJSON *child = node->child; child; child = next) {
         next = child->next;
+        if (is_out_of_scope(scope, child->string))
+            continue;
         if (cJSON_IsNull(child) && cJSON_IsObject(node)) {
             cJSON_Delete(cJSON_DetachItemViaPointer(node, child));
             continue;
@@ -134,7 +147,7 @@ static void normalize_at(const struct schema *schema, cJSON *node)
             continue;
         }
         if (!below || below->type != SCHEMA_QUANTITY) {
-            normalize_at(below, child);
+            normalize_at(below, child, NULL);
             if (cJSON_IsObject(node) && is_left_out(schema, child, below))
                 cJSON_Delete(cJSON_DetachItemViaPointer(node, child));
             continue;
@@ -145,9 +158,9 @@ static void normalize_at(const struct schema *schema, cJSON *node)
     }
 }
 
-void schema_normalize(const struct schema *schema, cJSON *object)
+void schema_normalize(const struct schema *schema, cJSON *object, const cJSON *touched)
 {
-    normalize_at(schema, object);
+    normalize_at(schema, object, &(struct scope){.touched = touched});
 }
 
 /* metadata of a custom kind */
@@ -169,7 +182,7 @@ static void drop_nulls(const struct schema *schema, cJSON *node)
     }
 }
 
-static void default_at(const struct schema *schema, cJSON *node)
+static void default_at(const struct schema *schema, cJSON *node, const cJSON *touched)
 {
     schema = schema_follow(schema);
     if (!schema || !node)
@@ -177,7 +190,7 @@ static void default_at(const struct schema *schema, cJSON *node)
     cJSON *child;
     if (cJSON_IsArray(node)) {
         cJSON_ArrayForEach (child, node)
-            default_at(schema->items, child);
+            default_at(schema->items, child, NULL);
         return;
     }
     if (!cJSON_IsObject(node))
@@ -192,12 +205,13 @@ static void default_at(const struct schema *schema, cJSON *node)
             json_set_item(node, property->name, json_copy(fallback));
     }
     cJSON_ArrayForEach (child, node)
-        default_at(schema_member(schema, child->string), child);
+        if (!touched || json_get(touched, child->string))
+            default_at(schema_member(schema, child->string), child, NULL);
 }
 
-void schema_set_defaults(const struct schema *schema, cJSON *object)
+void schema_set_defaults(const struct schema *schema, cJSON *object, const cJSON *touched)
 {
-    default_at(schema, object);
+    default_at(schema, object, touched);
 }
 
 /* --- validation of custom kinds
@@ -658,8 +672,8 @@ static bool has_six_digits(const char *text)
     return point && strspn(point + 1, "0123456789") == 6;
 }
 
-static int check_types_at(const struct schema *schema, const cJSON *node, struct buf *path, bool resource,
-                          struct error **err)
+static int check_types_at(const struct schema *schema, const cJSON *node, struct buf *path,
+                          const struct scope *scope, struct error **err)
 {
     schema = schema_follow(schema);
     if (!schema || cJSON_IsNull(node))
@@ -684,12 +698,12 @@ static int check_types_at(const struct schema *schema, const cJSON *node, struct
     int index = 0;
     const cJSON *child;
     cJSON_ArrayForEach (child, node) {
-        if (resource && is_type_member(child->string))
+        if (is_out_of_scope(scope, child->string))
             continue;
         size_t above = cJSON_IsArray(node) ? enter_item(path, index++) : enter(path, child->string);
         const struct schema *below_schema =
             cJSON_IsArray(node) ? schema->items : schema_member(schema, child->string);
-        int result = check_types_at(below_schema, child, path, false, err);
+        int result = check_types_at(below_schema, child, path, NULL, err);
         leave(path, above);
         if (result < 0)
             return result;
@@ -697,8 +711,9 @@ static int check_types_at(const struct schema *schema, const cJSON *node, struct
     return 0;
 }
 
-int schema_check_types(const struct schema *schema, const cJSON *object, struct error **err)
+int schema_check_types(const struct schema *schema, const cJSON *object, const cJSON *touched,
+                       struct error **err)
 {
     CLEANUP_BUF struct buf path = BUF_INIT(PATH_BYTES_MAX);
-    return check_types_at(schema, object, &path, true, err);
+    return check_types_at(schema, object, &path, &(struct scope){.touched = touched}, err);
 }

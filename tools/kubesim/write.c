@@ -162,7 +162,7 @@ static int admit(struct call *call, const struct kind *kind, cJSON *object, cons
     const struct kubesim_options *options = &call->sim->options;
     if (options->mutate_pod && strcmp(kind->name, "Pod") == 0 && !call->subresource) {
         options->mutate_pod(options->context, object, old);
-        schema_set_defaults(kind->schema, object); /* what a webhook adds is decoded as the rest was */
+        schema_set_defaults(kind->schema, object, NULL); /* what a webhook adds is decoded as the rest was */
         kind->hooks->set_defaults(call, object);
     }
     return kind->hooks && kind->hooks->admit ? kind->hooks->admit(call, object, old) : 0;
