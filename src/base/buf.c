@@ -5,7 +5,7 @@
 
 enum { FIRST_ROOM = 64 };
 
-static int make_room(struct buf *buf, size_t more)
+int buf_grow(struct buf *buf, size_t more)
 {
     PRE(buf->length <= buf->max);
     if (more > buf->max - buf->length) {
@@ -21,16 +21,6 @@ static int make_room(struct buf *buf, size_t more)
     buf->data = xreallocarray(buf->data, room, 1);
     buf->room = room;
     return 0;
-}
-
-char *buf_extend(struct buf *buf, size_t length)
-{
-    if (make_room(buf, length) < 0)
-        return NULL;
-    char *place = buf->data + buf->length;
-    buf->length += length;
-    buf->data[buf->length] = '\0';
-    return place;
 }
 
 int buf_add(struct buf *buf, const void *bytes, size_t length)

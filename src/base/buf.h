@@ -24,7 +24,7 @@ int buf_add_text(struct buf *buf, const char *text);
 int buf_add_char(struct buf *buf, char byte);
 /* Room for so many more bytes, which count at once and are the caller's to write; NULL when the maximum would
  * be passed. Good until the next call. */
-char *buf_extend(struct buf *buf, size_t length);
+static inline char *buf_extend(struct buf *buf, size_t length);
 /* In decimal. */
 int buf_add_int64(struct buf *buf, int64_t number);
 int buf_addf(struct buf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -43,3 +43,17 @@ const char *buf_text(const struct buf *buf);
 /* Hands the content over (never NULL); buf is empty afterwards. */
 char *buf_take(struct buf *buf);
 #define CLEANUP_BUF __attribute__((cleanup(buf_done)))
+
+/* Makes room for so many more bytes and the NUL; -ERROR_TOO_LARGE. For buf_extend() alone. */
+int buf_grow(struct buf *buf, size_t more);
+
+/* What every byte of a written text goes through. */
+static inline char *buf_extend(struct buf *buf, size_t length)
+{
+    if ((length > buf->max - buf->length || length >= buf->room - buf->length) && buf_grow(buf, length) < 0)
+        return NULL;
+    char *place = buf->data + buf->length;
+    buf->length += length;
+    buf->data[buf->length] = '\0';
+    return place;
+}

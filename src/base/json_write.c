@@ -31,17 +31,28 @@ struct json_member *json_sorted_members(const cJSON *object, size_t *ret_count)
     return members;
 }
 
+static char *room_for(struct buf *out, size_t length)
+{
+    char *place = buf_extend(out, length);
+    ENSURE(place); /* the largest text that there can be was asked for */
+    return place;
+}
+
 static void put(struct buf *out, const char *bytes, size_t length)
 {
-    int result = buf_add(out, bytes, length);
-    ENSURE(result == 0); /* the largest text that there can be was asked for */
+    memcpy(room_for(out, length), bytes, length);
+}
+
+static void put_byte(struct buf *out, char byte)
+{
+    *room_for(out, 1) = byte;
 }
 
 static void write_escaped(struct buf *out, const char *text)
 {
     static const char hex[] = "0123456789abcdef";
     static const char letters[0x20] = {['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't'};
-    put(out, "\"", 1);
+    put_byte(out, '"');
     const char *plain = text;
     for (const char *at = text; *at; at++) {
         uint8_t byte = (uint8_t)*at;
@@ -56,22 +67,26 @@ static void write_escaped(struct buf *out, const char *text)
             put(out, (char[]){'\\', 'u', '0', '0', hex[byte >> 4], hex[byte & 15]}, 6);
     }
     put(out, plain, strlen(plain));
-    put(out, "\"", 1);
+    put_byte(out, '"');
 }
 
-/* Most of what is written needs no escape. */
-static void write_string(struct buf *out, const char *text)
+/* A string, and behind it one byte more unless that is 0. */
+static void write_string(struct buf *out, const char *text, char behind)
 {
     size_t length = strlen(text);
     const uint8_t *bytes = (const uint8_t *)text, *end = bytes + length;
-    if (json_plain_end(bytes, end) != end) {
+    if (json_plain_end(bytes, end) != end) { /* most of what is written needs no escape */
         write_escaped(out, text);
+        if (behind)
+            put_byte(out, behind);
         return;
     }
-    char *place = buf_extend(out, length + 2);
-    ENSURE(place);
+    char *place = room_for(out, length + 2 + (behind != 0));
     *place = '"';
-    *(char *)mempcpy(place + 1, text, length) = '"';
+    place = mempcpy(place + 1, text, length);
+    *place = '"';
+    if (behind)
+        place[1] = behind;
 }
 
 static void write_whole(struct buf *out, int64_t number)
@@ -104,15 +119,14 @@ static void write_number(struct buf *out, double number)
 static void write_member(struct buf *out, const cJSON *node, bool first, bool sorted)
 {
     if (!first)
-        put(out, ",", 1);
-    write_string(out, node->string);
-    put(out, ":", 1);
+        put_byte(out, ',');
+    write_string(out, node->string, ':');
     json_write(out, node, sorted);
 }
 
 static void write_object(struct buf *out, const cJSON *object, bool sorted)
 {
-    put(out, "{", 1);
+    put_byte(out, '{');
     if (sorted) {
         size_t count;
         CLEANUP_FREE struct json_member *members = json_sorted_members(object, &count);
@@ -122,18 +136,18 @@ static void write_object(struct buf *out, const cJSON *object, bool sorted)
         for (const cJSON *node = object->child; node; node = node->next)
             write_member(out, node, node == object->child, sorted);
     }
-    put(out, "}", 1);
+    put_byte(out, '}');
 }
 
 static void write_array(struct buf *out, const cJSON *array, bool sorted)
 {
-    put(out, "[", 1);
+    put_byte(out, '[');
     for (const cJSON *node = array->child; node; node = node->next) {
         if (node != array->child)
-            put(out, ",", 1);
+            put_byte(out, ',');
         json_write(out, node, sorted);
     }
-    put(out, "]", 1);
+    put_byte(out, ']');
 }
 
 static void write_text(struct buf *out, const char *text)
@@ -151,7 +165,7 @@ void json_write(struct buf *out, const cJSON *tree, bool sorted)
         write_array(out, tree, sorted);
         break;
     case cJSON_String:
-        write_string(out, tree->valuestring);
+        write_string(out, tree->valuestring, 0);
         break;
     case cJSON_Raw:
         write_text(out, tree->valuestring);
@@ -176,7 +190,7 @@ void json_write(struct buf *out, const cJSON *tree, bool sorted)
 void json_write_members(struct buf *out, const cJSON *object, const char *const *keys, size_t count)
 {
     bool is_first = true;
-    put(out, "{", 1);
+    put_byte(out, '{');
     for (size_t i = 0; i < count; i++) {
         PRE(i == 0 || strcmp(keys[i - 1], keys[i]) < 0);
         const cJSON *node = json_get(object, keys[i]);
@@ -185,5 +199,5 @@ void json_write_members(struct buf *out, const cJSON *object, const char *const 
         write_member(out, node, is_first, true);
         is_first = false;
     }
-    put(out, "}", 1);
+    put_byte(out, '}');
 }

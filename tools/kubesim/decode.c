@@ -222,14 +222,15 @@ static void validate_labels(const cJSON *labels, struct causes *causes)
 {
     const cJSON *label;
     cJSON_ArrayForEach (label, labels) {
-        CLEANUP_FREE char *shown = xasprintf("\"%s\"", label->string);
-        if (!is_qualified_name(label->string))
+        if (!is_qualified_name(label->string)) {
+            CLEANUP_FREE char *shown = xasprintf("\"%s\"", label->string);
             causes_add(
                 causes, CAUSE_INVALID, "metadata.labels", shown,
                 "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end "
                 "with "
                 "an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "
                 "validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')");
+        }
         if (*label->valuestring && !is_qualified_part(label->valuestring, strlen(label->valuestring)))
             causes_add_node(
                 causes, CAUSE_INVALID, "metadata.labels", label,
@@ -249,9 +250,10 @@ static void validate_owners(const cJSON *owners, struct causes *causes)
     cJSON_ArrayForEach (owner, owners) {
         for (size_t i = 0; i < ARRAY_SIZE(needed); i++) {
             const char *value = json_str(owner, needed[i]);
+            if (value && *value)
+                continue;
             CLEANUP_FREE char *field = xasprintf("metadata.ownerReferences[%d].%s", index, needed[i]);
-            if (!value || !*value)
-                causes_add(causes, CAUSE_INVALID, field, "\"\"", "must not be empty");
+            causes_add(causes, CAUSE_INVALID, field, "\"\"", "must not be empty");
         }
         controllers += json_bool_or(owner, "controller", false);
         index++;
@@ -264,9 +266,10 @@ static void validate_owners(const cJSON *owners, struct causes *causes)
 static void validate_unchanged(const cJSON *object, const cJSON *old, const char *key, struct causes *causes)
 {
     const cJSON *value = json_path(object, "metadata", key, NULL);
+    if (json_equal(value, json_path(old, "metadata", key, NULL)))
+        return;
     CLEANUP_FREE char *field = xasprintf("metadata.%s", key);
-    if (!json_equal(value, json_path(old, "metadata", key, NULL)))
-        causes_add_node(causes, CAUSE_INVALID, field, value, "field is immutable");
+    causes_add_node(causes, CAUSE_INVALID, field, value, "field is immutable");
 }
 
 static void validate_new_finalizers(const cJSON *object, const cJSON *old, struct causes *causes)
