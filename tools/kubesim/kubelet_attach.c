@@ -2,14 +2,15 @@
 #include "kubesim/kubelet_attach.h"
 
 #include "kubesim/kubelet_write.h"
+#include "kubesim/model.h"
 
 #include <utlist.h>
 
-struct line {
-    struct line *prev;
-    struct line *next;
-    size_t length;
-    char text[];
+struct event {
+    struct event *prev;
+    struct event *next;
+    const char *type;
+    struct version *version;
 };
 
 struct kubelet_attach {
@@ -17,7 +18,7 @@ struct kubelet_attach {
     struct kubelet *kubelet;
     struct kubesim_watch *watch;
     bool ended; /* the watch is over: a new list is due */
-    struct line *lines;
+    struct event *events;
     void (*wake)(void *context);
     void *wake_context;
 };
@@ -84,16 +85,24 @@ static void wake(struct kubelet_attach *attach)
         attach->wake(attach->wake_context);
 }
 
-static void on_line(void *context, const char *text, size_t length)
+static void on_version(void *context, const char *type, struct version *version)
 {
     struct kubelet_attach *attach = context;
-    struct line *line = xmalloc(sizeof(*line) + length);
-    line->length = length;
-    memcpy(line->text, text, length);
-    bool first = !attach->lines;
-    DL_APPEND(attach->lines, line);
+    struct event *event = xcalloc(1, sizeof(*event));
+    event->type = type;
+    event->version = version_ref(version);
+    bool first = !attach->events;
+    DL_APPEND(attach->events, event);
     if (first)
         wake(attach);
+}
+
+/* An error, before the end. */
+static void on_line(void *context, const char *text, size_t length)
+{
+    (void)context;
+    (void)text;
+    (void)length;
 }
 
 static void on_end(void *context, bool broken)
@@ -104,33 +113,32 @@ static void on_end(void *context, bool broken)
     wake(attach);
 }
 
-static void take_line(struct kubelet_attach *attach, const struct line *line, int64_t now_us)
+static void drop_event(struct kubelet_attach *attach, struct event *event)
 {
-    CLEANUP_JSON cJSON *event = NULL;
-    if (json_parse(line->text, line->length, &event, NULL) < 0)
-        return;
-    const char *type = json_str(event, "type");
-    const cJSON *object = json_get(event, "object");
-    if (str_equal(type, "ADDED") || str_equal(type, "MODIFIED"))
-        kubelet_pod(attach->kubelet, object, now_us);
-    else if (str_equal(type, "DELETED"))
-        kubelet_pod_deleted(attach->kubelet, object, now_us);
+    DL_DELETE(attach->events, event);
+    version_unref(event->version);
+    free(event);
 }
 
-static void take_lines(struct kubelet_attach *attach, int64_t now_us)
+static void take_events(struct kubelet_attach *attach, int64_t now_us)
 {
-    while (attach->lines) {
-        struct line *line = attach->lines;
-        DL_DELETE(attach->lines, line);
-        take_line(attach, line, now_us);
-        free(line);
+    while (attach->events) {
+        struct event *event = attach->events;
+        /* Good until the next write; the kubelet makes none before its tick. */
+        const cJSON *object = version_tree(event->version);
+        if (strcmp(event->type, "DELETED") == 0)
+            kubelet_pod_deleted(attach->kubelet, object, now_us);
+        else
+            kubelet_pod(attach->kubelet, object, now_us);
+        drop_event(attach, event);
     }
 }
 
 /* A watch without a resourceVersion begins with what is there: that is the list. */
 static void watch_anew(struct kubelet_attach *attach, int64_t now_us)
 {
-    static const struct kubesim_watch_callbacks callbacks = {.on_line = on_line, .on_end = on_end};
+    static const struct kubesim_watch_callbacks callbacks = {
+        .on_line = on_line, .on_version = on_version, .on_end = on_end};
     const struct kubesim_request request = {.method = "GET",
                                             .path = "/api/v1/pods?watch=true",
                                             .accept = "application/json",
@@ -138,14 +146,14 @@ static void watch_anew(struct kubelet_attach *attach, int64_t now_us)
                                             .user = "system:node:kubesim",
                                             .no_faults = true};
     kubesim_watch_close(attach->watch);
-    take_lines(attach, now_us);
+    take_events(attach, now_us);
     attach->ended = false;
     struct kubesim_response response;
     kubelet_list_begin(attach->kubelet);
     attach->watch = kubesim_watch_open(attach->sim, &request, &callbacks, attach, &response);
     ENSURE(attach->watch);
     kubesim_response_done(&response);
-    take_lines(attach, now_us);
+    take_events(attach, now_us);
     kubelet_list_end(attach->kubelet, now_us);
 }
 
@@ -173,18 +181,15 @@ void kubelet_attach_free(struct kubelet_attach *attach)
     if (!attach)
         return;
     kubesim_watch_close(attach->watch);
-    struct line *line, *next;
-    DL_FOREACH_SAFE (attach->lines, line, next) {
-        DL_DELETE(attach->lines, line);
-        free(line);
-    }
+    while (attach->events)
+        drop_event(attach, attach->events);
     kubelet_free(attach->kubelet);
     free(attach);
 }
 
 void kubelet_attach_tick(struct kubelet_attach *attach, int64_t now_us)
 {
-    take_lines(attach, now_us);
+    take_events(attach, now_us);
     if (attach->ended)
         watch_anew(attach, now_us);
     kubelet_tick(attach->kubelet, now_us);
@@ -192,7 +197,7 @@ void kubelet_attach_tick(struct kubelet_attach *attach, int64_t now_us)
 
 int64_t kubelet_attach_next_us(const struct kubelet_attach *attach)
 {
-    return attach->lines || attach->ended ? 0 : kubelet_next_us(attach->kubelet);
+    return attach->events || attach->ended ? 0 : kubelet_next_us(attach->kubelet);
 }
 
 struct kubelet *kubelet_attach_kubelet(struct kubelet_attach *attach)

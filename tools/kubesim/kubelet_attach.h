@@ -11,7 +11,7 @@
 
 struct kubelet_attach;
 
-/* options: callbacks and context are its own. wake (or NULL) is called when the queue gets its first line,
+/* options: callbacks and context are its own. wake (or NULL) is called when the queue gets its first event,
  * from within the request that changed a pod: kubelet_attach_tick() is due, but not from there. sim must
  * outlive it. */
 struct kubelet_attach *kubelet_attach_make(struct kubesim *sim, const struct kubelet_options *options,

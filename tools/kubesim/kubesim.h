@@ -94,10 +94,15 @@ void kubesim_response_done(struct kubesim_response *response);
 /* True when the request must go to kubesim_watch_open(). */
 bool kubesim_is_watch(const struct kubesim_request *request);
 
+struct version; /* model.h */
+
 struct kubesim_watch_callbacks {
     /* One event with its newline; borrowed. Also called inside kubesim_watch_open() (what the watch resumes
      * from) and inside the call that changed the object. Must not call into kubesim. */
     void (*on_line)(void *context, const char *line, size_t length);
+    /* Or NULL. For who lives in kubesim: an event of a whole object comes here instead of as a line; type is
+     * static, version borrowed. */
+    void (*on_version)(void *context, const char *type, struct version *version);
     /* The stream ended: clean as a server ends it (timeout, 410), or cut like a connection. The watch is
      * still to be closed by its owner, later. */
     void (*on_end)(void *context, bool clean);

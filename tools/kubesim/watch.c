@@ -46,6 +46,12 @@ static void strike(struct kubesim_watch *watch)
         end(watch, false);
 }
 
+static void told(struct kubesim_watch *watch)
+{
+    if (watch->lines_left > 0 && --watch->lines_left == 0)
+        strike(watch);
+}
+
 static void tell(struct kubesim_watch *watch, const char *type, const char *object)
 {
     if (watch->ended || watch->frozen)
@@ -55,12 +61,18 @@ static void tell(struct kubesim_watch *watch, const char *type, const char *obje
     buf_add_text(&line, object);
     buf_add_text(&line, "}\n");
     watch->callbacks.on_line(watch->context, buf_text(&line), line.length);
-    if (watch->lines_left > 0 && --watch->lines_left == 0)
-        strike(watch);
+    told(watch);
 }
 
 static void tell_version(struct kubesim_watch *watch, const char *type, struct version *version)
 {
+    if (watch->ended || watch->frozen)
+        return;
+    if (watch->form == FORM_PLAIN && watch->callbacks.on_version) {
+        watch->callbacks.on_version(watch->context, type, version);
+        told(watch);
+        return;
+    }
     if (watch->form == FORM_PLAIN) {
         tell(watch, type, version_text(version));
         return;
