@@ -93,13 +93,14 @@ static int out_of_time(const struct run *run, struct error **err)
                      what, wanted->namespace);
 }
 
-/* A full disk is waited for, a dead journal is not: it takes nothing any more. */
+/* A full disk is waited for, a dead journal is not: it takes nothing any more. Where it was deleted, and
+ * nothing is kept in the cluster yet, only the command that began it knows what was wanted. */
 static int journal_died(const struct run *run, struct error **err)
 {
     return error_set(
         err, ERROR_FAILED,
         "StatefulSet %s in namespace %s: your journal takes nothing any more, so nothing more is "
-        "written: %s; then `neosetctl continue -n %s` goes on",
+        "written: %s; then `neosetctl continue -n %s`, or the command that began it, goes on",
         run->wanted->name, run->wanted->namespace, journal_problem(run->session.journal),
         run->wanted->namespace);
 }

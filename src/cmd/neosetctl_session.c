@@ -247,7 +247,9 @@ void ctl_session_close(struct ctl_session *session, const char *kind, const char
         gateway_free(session->gateway);
     }
     if (session->journal)
-        journal_close(session->journal, "done");
+        journal_close(session->journal, session->is_interrupted   ? "interrupted"
+                                        : session->is_out_of_time ? "out of time"
+                                                                  : "done");
     free(session->summary);
     json_delete(session->answer);
 }

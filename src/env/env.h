@@ -170,7 +170,8 @@ static inline const char *env_variable(struct env *env, const char *name)
 {
     return env->ops->variable(env, name);
 }
-/* SIGTERM and SIGINT: stop is called (again for each signal). */
+/* SIGTERM, SIGINT, and SIGHUP unless the process was begun with it ignored (nohup): stop is called (again for
+ * each signal). */
 static inline void env_on_stop_signal(struct env *env, env_callback *stop, void *context)
 {
     env->ops->on_stop_signal(env, stop, context);

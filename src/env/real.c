@@ -162,15 +162,24 @@ static void on_signal(uv_signal_t *signal_handle, int number)
     real->on_stop(real->on_stop_context);
 }
 
+/* nohup: what was told to ignore it before it began goes on. */
+static bool outlives_terminal(void)
+{
+    struct sigaction was;
+    return sigaction(SIGHUP, NULL, &was) == 0 && was.sa_handler == SIG_IGN;
+}
+
 static void on_stop_signal(struct env *env, env_callback *stop, void *context)
 {
     PRE(stop);
-    static const int numbers[] = {SIGTERM, SIGINT};
+    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
     struct real *real = real_of(env);
+    _Static_assert(ARRAY_SIZE(numbers) == ARRAY_SIZE(real->signals), "one watcher each");
     real->on_stop = stop;
     real->on_stop_context = context;
     for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
-        ENSURE(uv_signal_start(&real->signals[i], on_signal, numbers[i]) == 0);
+        if (numbers[i] != SIGHUP || !outlives_terminal())
+            ENSURE(uv_signal_start(&real->signals[i], on_signal, numbers[i]) == 0);
 }
 
 static void run(struct env *env)

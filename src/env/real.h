@@ -36,7 +36,7 @@ struct real {
     struct env_timer *immediate; /* fire in the next turn, in the order given */
     uint64_t turn;
     struct env_timer *timers;
-    uv_signal_t signals[2];
+    uv_signal_t signals[3];
     env_callback *on_stop;
     void *on_stop_context;
     struct real_worker *worker;

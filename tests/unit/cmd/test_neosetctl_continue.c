@@ -112,6 +112,52 @@ static void a_way_back_that_was_begun_is_gone_on_with(void **state)
     assert_history(stage);
 }
 
+/* --- a terminal that is closed -------------------------------------------------------------------------- */
+
+/* Sends the signal to a converge that waits for its young pods; more: how it is started. */
+static void signal_converge(const struct stage *stage, const char *how, const char *signal, const char *after)
+{
+    CLEANUP_FREE char *line = command(stage, "converge", IN_TIME);
+    CLEANUP_FREE char *path = program_path("neosetctl");
+    CLEANUP_FREE char *script =
+        xasprintf("exec >%s/out 2>&1; %s %s '%s' %s --kubeconfig %s & for i in $(seq 100); do grep "
+                  "-q waiting: %s/out && break; sleep 0.05; done; kill -%s $!; wait $!; %s",
+                  stage->folder, how, stage->state_variable, path, line, stage->kubeconfig, stage->folder,
+                  signal, after);
+    if (system(script) != 0) {
+        CLEANUP_FREE char *show = xasprintf("cat %s/out", stage->folder);
+        (void)!system(show);
+        fail_msg("after SIG%s: not \"%s\"", signal, after);
+    }
+}
+
+static void a_terminal_that_is_closed_leaves_it_to_be_gone_on_with(void **state)
+{
+    struct stage *stage = *state;
+    CLEANUP_FREE char *pods = pods_text(stage, false);
+    signal_converge(stage, "env", "HUP", "test $? -eq 1");
+    CLEANUP_FREE char *grep =
+        xasprintf("grep -q 'interrupted: .*neosetctl continue -n default' %s/out", stage->folder);
+    assert_int_equal(system(grep), 0);
+    CLEANUP_FREE char *runs = xasprintf("runs --journal %s", stage->journal);
+    program_run(&stage->run, "neoset-audit", runs);
+    if (!strstr(stage->run.output, "interrupted"))
+        fail_msg("the journal does not say so: %s", stage->run.output);
+    wait_for_old_pods();
+    expect_run(stage, "continue" IN_TIME, 0, "the same 3 pods, none restarted", NULL);
+    assert_converged(stage, pods, "2Gi");
+    assert_history(stage);
+}
+
+static void who_was_told_to_outlive_the_terminal_does(void **state)
+{
+    struct stage *stage = *state;
+    CLEANUP_FREE char *pods = pods_text(stage, false);
+    signal_converge(stage, "nohup env", "HUP", "test $? -eq 0");
+    assert_converged(stage, pods, "2Gi");
+    assert_history(stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -119,6 +165,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(those_that_the_time_was_not_enough_for_are_counted, setup, teardown),
         cmocka_unit_test_setup_teardown(file_systems_that_were_to_be_waited_for_are, setup, teardown),
         cmocka_unit_test_setup_teardown(a_way_back_that_was_begun_is_gone_on_with, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_terminal_that_is_closed_leaves_it_to_be_gone_on_with, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(who_was_told_to_outlive_the_terminal_does, setup, teardown),
     };
     return cmocka_run_group_tests_name("continue", tests, NULL, NULL);
 }

@@ -155,6 +155,43 @@ static void with_a_journal_that_cannot_be_used_every_command_says_the_same(void 
     assert_history(stage);
 }
 
+/* --- one that goes while it is used ----------------------------------------------------------------------
+ */
+
+/* While converge waits for the young pods, its journal is spoilt with this (%s: its path). */
+static void spoil_while_it_waits(struct stage *stage, const char *how, const char *words)
+{
+    CLEANUP_FREE char *pods = pods_text(stage, false);
+    CLEANUP_FREE char *line = command(stage, "converge", IN_TIME);
+    CLEANUP_FREE char *path = program_path("neosetctl");
+    shell("exec >%s/out 2>&1; %s '%s' %s --kubeconfig %s & for i in $(seq 200); do grep -q 'waiting: db-' "
+          "%s/out "
+          "&& break; sleep 0.05; done; cd %s/neoset && %s; wait $!; test $? -eq 1",
+          stage->folder, stage->state_variable, path, line, stage->kubeconfig, stage->folder, stage->folder,
+          how);
+    shell("grep -q 'StatefulSet db in namespace default: your journal takes nothing any more, so nothing "
+          "more is "
+          "written: .*%s.*the command that began it' %s/out || { cat %s/out; false; }",
+          words, stage->folder, stage->folder);
+    assert_int_equal(count_kept(stage), 0);
+    wait_for_old_pods();
+    expect_resize(stage, "converge", IN_TIME, 0, "the same 3 pods, none restarted", NULL);
+    assert_converged(stage, pods, "2Gi");
+    assert_history(stage);
+}
+
+static void a_journal_that_is_deleted_meanwhile_ends_it(void **state)
+{
+    spoil_while_it_waits(*state, "rm -f neosetctl.*", "neosetctl.db");
+}
+
+static void a_journal_that_is_replaced_meanwhile_ends_it(void **state)
+{
+    spoil_while_it_waits(
+        *state, "mkdir old && cp neosetctl.db* old && mv old/neosetctl.db neosetctl.db && rm -rf old",
+        "neosetctl.db");
+}
+
 /* --- one that holds nothing yet ------------------------------------------------------------------------- */
 
 static void one_whose_first_opening_was_interrupted_is_none(void **state)
@@ -174,6 +211,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(with_a_journal_that_cannot_be_used_every_command_says_the_same, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(a_journal_that_is_deleted_meanwhile_ends_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_journal_that_is_replaced_meanwhile_ends_it, setup, teardown),
         cmocka_unit_test_setup_teardown(one_whose_first_opening_was_interrupted_is_none, setup, teardown),
     };
     return cmocka_run_group_tests_name("the user's journal", tests, NULL, NULL);
