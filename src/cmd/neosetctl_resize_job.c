@@ -13,9 +13,14 @@ static bool is_set(const cJSON *object)
     return str_equal(json_str(object, "kind"), "StatefulSet") && version && str_starts_with(version, "apps/");
 }
 
-static bool has_templates(const cJSON *object)
+/* What is of another type is not left out without a word. */
+static bool has_templates(const cJSON *set)
 {
-    return is_set(object) && cJSON_GetArraySize(json_path(object, "spec", "volumeClaimTemplates", NULL)) > 0;
+    const cJSON *spec = json_get(set, "spec");
+    const cJSON *templates = json_get(spec, "volumeClaimTemplates");
+    bool is_unsaid = !templates || cJSON_IsNull(templates) ||
+                     (cJSON_IsArray(templates) && cJSON_GetArraySize(templates) == 0);
+    return !is_unsaid || (spec && !cJSON_IsObject(spec) && !cJSON_IsNull(spec));
 }
 
 /* The StatefulSets among manifests that have claim templates, as the script is told of them. What else -f

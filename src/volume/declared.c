@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/declared.h"
+#include "volume/declared_parts.h"
+
 #include "kube/object.h"
 #include "volume/quantity.h"
 
@@ -49,11 +50,15 @@ static int add_template(cJSON *array, const char *set, const cJSON *template, st
 {
     const cJSON *metadata = json_get(template, "metadata");
     const char *name = json_str(metadata, "name");
+    CLEANUP_FREE char *called = name && *name ? xstrdup(name) : xasprintf("%d", cJSON_GetArraySize(array));
+    int r = declared_check_template(set, called, template, err);
+    if (r < 0)
+        return r;
     if (!name || !*name)
         return error_set(err, ERROR_INVALID,
                          "StatefulSet %s: volumeClaimTemplate %d has no metadata.name: give it one", set,
                          cJSON_GetArraySize(array));
-    int r = check_size(set, name, json_get(template, "spec"), err);
+    r = check_size(set, name, json_get(template, "spec"), err);
     if (r < 0)
         return r;
     cJSON *item = json_new_object();
@@ -73,6 +78,9 @@ int volume_declared_add(cJSON *array, const cJSON *set, struct error **err)
     const cJSON *templates = json_get(spec, "volumeClaimTemplates");
     if (!name)
         return error_set(err, ERROR_INVALID, "a StatefulSet has no metadata.name: give it one");
+    int r = declared_check_set(name, set, err);
+    if (r < 0)
+        return r;
     if (cJSON_GetArraySize(templates) == 0)
         return error_set(
             err, ERROR_INVALID,
@@ -86,7 +94,7 @@ int volume_declared_add(cJSON *array, const cJSON *set, struct error **err)
     cJSON *shown = json_add_array(declared, "volumeClaimTemplates");
     const cJSON *template;
     cJSON_ArrayForEach (template, templates) {
-        int r = add_template(shown, name, template, err);
+        r = add_template(shown, name, template, err);
         if (r < 0)
             return r;
     }

@@ -9,7 +9,8 @@
 /* Appends to array, a JSON array, what the script judges of set, a StatefulSet as its manifest says it:
  * {name, podManagementPolicy, replicas, selector, serviceName, volumeClaimTemplates: [{metadata: {name,
  * labels, annotations}, spec}]}, without what is null or absent. Errors, all -ERROR_INVALID: no name, no
- * claim template, a size that is missing, no quantity or not above zero; each names set and template. */
+ * claim template, a field of another type, a size that is missing, no quantity or not above zero; each names
+ * set, template and field. */
 int volume_declared_add(cJSON *array, const cJSON *set, struct error **err);
 
 /* The value itself: one line, keys sorted, so that manifests that say the same are the same bytes. The

@@ -110,6 +110,64 @@ static void what_is_missing_is_named(void **state)
     }
 }
 
+/* One field after the other is of another type. */
+static void a_field_of_another_type_is_named(void **state)
+{
+    (void)state;
+#define WITH_TEMPLATE(template) SET_HEAD "  volumeClaimTemplates: [" template "]"
+    static const struct {
+        const char *yaml, *says;
+    } table[] = {
+        {"kind: StatefulSet\nmetadata: {name: db}\nspec: [1]",
+         "StatefulSet db: spec is a list, where a map is expected"},
+        {SET_HEAD "  serviceName: 5",
+         "StatefulSet db: spec.serviceName is a number, where text is expected: quote it"},
+        {SET_HEAD "  serviceName: {a: b}", "spec.serviceName is a map, where text is expected"},
+        {SET_HEAD "  podManagementPolicy: true",
+         "spec.podManagementPolicy is true or false, where text is expected: quote it"},
+        {SET_HEAD "  replicas: three", "spec.replicas is text, where a whole number is expected"},
+        {SET_HEAD "  replicas: \"3\"", "spec.replicas is text, where a whole number is expected"},
+        {SET_HEAD "  replicas: 1.5", "spec.replicas is a number, where a whole number is expected"},
+        {SET_HEAD "  replicas: -1", "spec.replicas is a number, where a whole number is expected"},
+        {SET_HEAD "  selector: app=db", "spec.selector is text, where a map is expected"},
+        {SET_HEAD "  volumeClaimTemplates: {data: 1Gi}",
+         "spec.volumeClaimTemplates is a map, where a list is expected"},
+        {SET_HEAD "  volumeClaimTemplates: data",
+         "spec.volumeClaimTemplates is text, where a list is expected"},
+        {WITH_TEMPLATE("data"), "StatefulSet db: volumeClaimTemplate 0 is text, where a map is expected"},
+        {WITH_TEMPLATE("{metadata: {name: 7}}"),
+         "volumeClaimTemplate 0: metadata.name is a number, where text is expected: quote it"},
+        {WITH_TEMPLATE("{metadata: data}"),
+         "volumeClaimTemplate 0: metadata is text, where a map is expected"},
+        {WITH_TEMPLATE("{metadata: {name: data, labels: {tier: 1}}}"),
+         "StatefulSet db: volumeClaimTemplate data: metadata.labels.tier is a number, where text is "
+         "expected: quote it"},
+        {WITH_TEMPLATE("{metadata: {name: data, annotations: [a]}}"),
+         "metadata.annotations is a list, where a map is expected"},
+        {WITH_TEMPLATE("{metadata: {name: data}, spec: 1Gi}"),
+         "volumeClaimTemplate data: spec is text, where a map is expected"},
+        {WITH_TEMPLATE("{metadata: {name: data}, spec: {storageClassName: [std]}}"),
+         "spec.storageClassName is a list, where text is expected"},
+        {WITH_TEMPLATE("{metadata: {name: data}, spec: {accessModes: ReadWriteOnce}}"),
+         "spec.accessModes is text, where a list is expected"},
+        {WITH_TEMPLATE("{metadata: {name: data}, spec: {accessModes: [a, 1]}}"),
+         "spec.accessModes[1] is a number, where text is expected: quote it"},
+        {WITH_TEMPLATE("{metadata: {name: data}, spec: {resources: 1Gi}}"),
+         "spec.resources is text, where a map is expected"},
+        {WITH_TEMPLATE("{metadata: {name: data}, spec: {resources: {requests: 1Gi}}}"),
+         "spec.resources.requests is text, where a map is expected"},
+        {WITH_TEMPLATE("{metadata: {name: data}, spec: {resources: {requests: {storage: [1Gi]}}}}"),
+         "volumeClaimTemplate data"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        CLEANUP_FREE char *text = NULL;
+        CLEANUP_ERROR struct error *err = NULL;
+        assert_int_equal(declare(table[i].yaml, &text, &err), -ERROR_INVALID);
+        if (!strstr(error_text(err), table[i].says))
+            fail_msg("\"%s\", not \"%s\"", error_text(err), table[i].says);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -117,6 +175,7 @@ int main(void)
         cmocka_unit_test(what_means_the_same_is_the_same_bytes),
         cmocka_unit_test(sizes_are_read_as_the_server_reads_them),
         cmocka_unit_test(what_is_missing_is_named),
+        cmocka_unit_test(a_field_of_another_type_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
