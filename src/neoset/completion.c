@@ -262,6 +262,8 @@ struct in_place_state *completion_baselines(const struct pod_fact *pod, bool pro
         if (pod_fact_container(pod, pod->state->containers[i].name) &&
             !is_container_proven(pod, &pod->state->containers[i], seen, boot_us))
             carry_over(state, pod, &pod->state->containers[i]);
+    if (change_count == 0 && state->container_count > 0 && pod->witnessed)
+        state->witness = xstrdup(pod->state->witness ? pod->state->witness : pod->state->step);
     for (size_t i = 0; i < change_count; i++) {
         const struct container_fact *container = pod_fact_container(pod, changes[i].container);
         if (!container || in_place_state_container(state, changes[i].container))

@@ -5,14 +5,23 @@
  * may be said of a dead container, and every simpler rule (another imageID, the image's name, a new
  * container) has a recorded counter-example in tests/replay/traces.
  *
- *   1  the kubelet has seen the spec: observedGeneration = generation
- *   2  every container of the annotation runs, is started and ready, and is (a) the baseline's with the
- * baseline's image in the spec: nothing had to restart; or (b) another one 3  under (b) it is the last one:
- *        witness    our condition, first written after 1 held, names the containers of that version: it is
- * not among them, so it started from our spec handshake  our gate, False when we patched and opened after 1
- * held, is True and so is Ready: the sync that read it began after the one that restarts containers content
- * where no handshake can come: what runs is what the spec names, and nothing else it might be 4  a startup
- * probe has been through False, or had the time for it: a new container inherits the old one's results
+ * 1. The kubelet has seen the spec: observedGeneration = generation.
+ *
+ * 2. Every container of the annotation runs, is started and ready, and is (a) the baseline's with the
+ * baseline's image in the spec: nothing had to restart; or (b) another one.
+ *
+ * 3. Under (b) it is the last one, by one of:
+ *
+ * - witness: our condition, first written after 1 held, names the containers of that version. It is not among
+ * them, so it started from our spec; a change of labels since leaves that so.
+ *
+ * - handshake: our gate, False when we patched and opened after 1 held, is True and so is Ready: the sync
+ * that read it began after the one that restarts containers.
+ *
+ * - content, where no handshake can come: what runs is what the spec names, and nothing else it might be.
+ *
+ * 4. A startup probe has been through False, or had the time for it: a new container inherits the old one's
+ * results.
  *
  * And what an update must write down so that a later one can still judge it. Pure. */
 #pragma once

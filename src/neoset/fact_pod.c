@@ -236,7 +236,8 @@ static size_t read_witness(const struct pod_fact *fact, const cJSON *object, uin
     struct gate_message message;
     size_t count = SIZE_MAX;
     if (fact->state && fact->state->step && gate_message_parse(text, &message) &&
-        str_equal(message.update, fact->state->step)) {
+        (str_equal(message.update, fact->state->step) ||
+         (message.update && str_equal(message.update, fact->state->witness)))) {
         count = 0;
         const cJSON *node = NULL;
         cJSON_ArrayForEach (node, message.containers) {

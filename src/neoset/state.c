@@ -31,6 +31,7 @@ void in_place_state_free(struct in_place_state *state)
     free(state->containers);
     intern_put(state->pool, state->target);
     free(state->step);
+    free(state->witness);
     free(state);
 }
 
@@ -130,6 +131,7 @@ struct in_place_state *in_place_state_parse(struct intern *pool, const char *tex
         at_us = 0;
     struct in_place_state *state = in_place_state_make(pool, target, at_us);
     state->step = xstrdup_or_null(json_str(tree, "step"));
+    state->witness = xstrdup_or_null(json_str(tree, "witness"));
     state->drained = json_bool_or(tree, "drained", false);
     int64_t restarts = json_int64_or(tree, "restarts", 0);
     state->restarts = restarts > 0 && restarts <= INT32_MAX ? (int)restarts : 0;
@@ -173,6 +175,8 @@ char *in_place_state_print(const struct in_place_state *state)
     json_add_str(tree, "at", at);
     json_add_bool(tree, "drained", state->drained);
     json_add_int64(tree, "restarts", state->restarts);
+    if (state->witness)
+        json_add_str(tree, "witness", state->witness);
     cJSON *containers = json_add_object(tree, "containers");
     for (size_t i = 0; i < state->container_count; i++)
         json_add_item(containers, state->containers[i].name, container_json(&state->containers[i]));

@@ -30,7 +30,9 @@ struct container_baseline {
 
 struct in_place_state {
     struct intern *pool;
-    char *step;         /* key of the step that wrote it; NULL in a plan's own text, before it is stamped */
+    char *step; /* key of the step that wrote it; NULL in a plan's own text, before it is stamped */
+    /* Key of the earlier update whose record on our condition still counts: no image changed since. NULL. */
+    char *witness;
     const char *target; /* revision name; pool */
     int64_t at_us;      /* wall */
     int restarts;       /* of all containers, summed, at that moment */

@@ -18,6 +18,7 @@ struct story {
     const char *id;
     const char *state;   /* the annotation's containers, JSON */
     const char *message; /* of our condition, or NULL: there is none */
+    const char *witness; /* the annotation's, or NULL */
     int generation, observed;
     bool gate, ready, container_ready, foreign, startup, drained, waiting;
 };
@@ -30,9 +31,9 @@ static struct pod_fact *pod_of(const struct story *story)
     json_add_str(metadata, "uid", "u");
     json_add_int64(metadata, "generation", story->generation);
     if (story->state) {
-        CLEANUP_FREE char *text =
-            xasprintf("{\"step\":\"k-1\",\"target\":\"t\",\"drained\":%s,\"containers\":{\"m\":%s}}",
-                      story->drained ? "true" : "false", story->state);
+        CLEANUP_FREE char *text = xasprintf(
+            "{\"step\":\"k-1\",\"target\":\"t\",\"drained\":%s,\"witness\":\"%s\",\"containers\":{\"m\":%s}}",
+            story->drained ? "true" : "false", story->witness ? story->witness : "", story->state);
         json_add_str(json_add_object(metadata, "annotations"), NEOSET_STATE_ANNOTATION, text);
     }
     cJSON *spec = json_add_object(object, "spec");
@@ -330,6 +331,33 @@ static void an_update_over_an_unfinished_one_keeps_the_oldest(void **state)
     pod_fact_free(pod);
 }
 
+/* Its images stay: what our condition said of them then is as true as before. */
+static void labels_over_an_unfinished_update_keep_its_record(void **state)
+{
+    (void)state;
+    struct story story = finished;
+    story.image_id = "sha256:one"; /* content proves nothing */
+    story.message = "{\"update\":\"k-1\",\"containers\":{\"m\":\"c://old\"}}";
+    assert_true(is_done(&story));
+    story.container_ready = false;
+    struct pod_fact *pod = pod_of(&story);
+    struct in_place_state *baselines = completion_baselines(pod, false, NULL, 0, "t2", NULL, 0, 5 * US);
+    assert_string_equal(baselines->witness, "k-1");
+    in_place_state_free(baselines);
+    struct image_change change = {"m", "app:3"};
+    baselines = completion_baselines(pod, false, NULL, 0, "t2", &change, 1, 5 * US);
+    assert_null(baselines->witness);
+    in_place_state_free(baselines);
+    pod_fact_free(pod);
+    story.container_ready = true;
+    story.message = "{\"update\":\"k-0\",\"containers\":{\"m\":\"c://old\"}}";
+    assert_false(is_done(&story));
+    story.witness = "k-0";
+    assert_true(is_done(&story));
+    story.message = "{\"update\":\"k-0\",\"containers\":{\"m\":\"c://new\"}}";
+    assert_false(is_done(&story));
+}
+
 /* Nothing could have run yet: there is nothing to be told apart from what will. */
 static void a_pod_that_no_node_has_yet_has_no_baselines(void **state)
 {
@@ -464,6 +492,7 @@ int main(void)
         TEST(a_first_update_writes_down_what_runs),
         TEST(an_update_over_an_unfinished_one_keeps_the_oldest),
         TEST(a_container_that_is_proven_begins_anew),
+        TEST(labels_over_an_unfinished_update_keep_its_record),
         TEST(a_pod_that_no_node_has_yet_has_no_baselines),
         TEST(a_pull_that_failed_at_first_means_it_never_ran),
         TEST(the_annotation_reads_as_it_was_written),
