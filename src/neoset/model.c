@@ -258,6 +258,21 @@ static bool is_moved(const struct plan *plan, const struct slot *slot)
     return slot->on_target || draining;
 }
 
+/* It serves, and what would prove its last update did not come in time: a container without our gate that
+ * died by itself meanwhile leaves nothing that could. Its next update need not wait for that for ever; its
+ * place in the budget it has already. */
+static bool is_past_proof(struct plan *plan, const struct slot *slot)
+{
+    if (plan->unavailable > plan->spec->budget || !slot->live || slot->proven || !slot->ready ||
+        slot->pod->ready != IS_TRUE || !slot->seen || slot->seen->ready_boot_us == NEOSET_NEVER)
+        return false;
+    int64_t at_us = slot->seen->ready_boot_us + plan->spec->readiness_timeout_seconds * US_PER_S;
+    if (plan->at->boot_us >= at_us)
+        return true;
+    plan_wake(plan, at_us);
+    return false;
+}
+
 void plan_model_count(struct plan *plan)
 {
     plan->available = plan->unavailable = plan->moved_unavailable = plan->moved_count = 0;
@@ -272,6 +287,8 @@ void plan_model_count(struct plan *plan)
         plan->moved_unavailable += slot->moved && !slot->available;
         plan->moved_count += slot->moved && !ordinals_has(&plan->next.done, slot->ordinal);
     }
+    for (size_t i = 0; i < plan->slot_count; i++)
+        plan->slots[i].past_proof = is_past_proof(plan, &plan->slots[i]);
 }
 
 void plan_model_done(struct plan *plan)

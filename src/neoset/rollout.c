@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which pod next. First those whose update has begun; then one more: a broken pod that is not on the target,
- * at or above the fence - the stage does not matter, it costs no budget and needs no canary -, else the
- * highest available pod at or above the stage while the budget lasts. At most `budget` pods that were moved
- * to the target may be unavailable, so a bad version cannot spread. */
+ * Which pod next. First those whose update has begun; then one more: a pod that is not on the target and is
+ * broken, or whose last update nothing can prove any more, at or above the fence - the stage does not matter,
+ * it costs no budget and needs no canary -, else the highest available pod at or above the stage while the
+ * budget lasts. At most `budget` pods that were moved to the target may be unavailable, so a bad version
+ * cannot spread. */
 #include "neoset/plan_model.h"
 
 #include "base/plant.h"
-#include "base/time_text.h"
+
+/* Its next update waits for nothing: not for its own health, nor for the stage. */
+static bool slot_is_sick(const struct slot *slot)
+{
+    return slot->broken || slot->past_proof;
+}
 
 static int stage_now(const struct plan *plan)
 {
@@ -29,8 +35,8 @@ static bool has_begun(const struct slot *slot)
 static bool is_behind_canary(const struct plan *plan, const struct slot *slot)
 {
     const struct neoset_deciding *now = &plan->now;
-    if (slot->broken || !now->stable_proven || str_equal(now->stable, now->target) || now->done.count > 0 ||
-        PLANT("no-canary"))
+    if (slot_is_sick(slot) || !now->stable_proven || str_equal(now->stable, now->target) ||
+        now->done.count > 0 || PLANT("no-canary"))
         return false;
     for (size_t i = 0; i < plan->slot_count; i++) {
         const struct slot *other = &plan->slots[i];
@@ -48,7 +54,7 @@ static bool is_allowed(const struct plan *plan, const struct slot *slot)
         return true;
     return now->present && str_equal(now->target, plan->next.target) &&
            ordinals_has(&now->left, slot->ordinal) && !is_behind_canary(plan, slot) &&
-           (slot->broken || slot->index >= plan_stage(plan, now->stage));
+           (slot_is_sick(slot) || slot->index >= plan_stage(plan, now->stage));
 }
 
 /* The server refused a write of this very update lately: until its back-off is over the pod goes on serving.
@@ -91,8 +97,9 @@ static void go_on(struct plan *plan)
     }
     for (size_t i = plan->slot_count; i-- > 0;) {
         struct slot *slot = &plan->slots[i];
-        bool in_reach = slot->index >= stage_now(plan) || (slot->broken && slot->index >= plan_fence(plan));
-        int limit = plan->canary_due && !slot->broken ? 1 : plan->spec->budget;
+        bool in_reach =
+            slot->index >= stage_now(plan) || (slot_is_sick(slot) && slot->index >= plan_fence(plan));
+        int limit = plan->canary_due && !slot_is_sick(slot) ? 1 : plan->spec->budget;
         if (!slot->in_range || !has_begun(slot) || !in_reach || used >= limit || is_put_off(plan, slot) ||
             is_to_serve_again(plan, slot))
             continue;
@@ -106,32 +113,18 @@ static void go_on(struct plan *plan)
 /* --- the next one
  * ------------------------------------------------------------------------------------------- */
 
-static struct slot *find_broken(struct plan *plan)
+static struct slot *find_sick(struct plan *plan)
 {
     if (plan->moved_unavailable >= plan->spec->budget && !PLANT("healing-without-bound"))
         return NULL;
     for (size_t i = plan->slot_count; i-- > 0;) {
         struct slot *slot = &plan->slots[i];
-        if (slot->in_range && slot->broken && !slot->on_target && !slot->chosen &&
+        if (slot->in_range && !slot->on_target && !slot->chosen && slot_is_sick(slot) &&
             slot->index >= (PLANT("healing-crosses-fence") ? 0 : plan_fence(plan)) &&
             (slot->index >= stage_now(plan) || !PLANT("healing-held-to-stage")) && !is_put_off(plan, slot))
             return slot;
     }
     return NULL;
-}
-
-/* It serves, and what would prove its last update did not come in time: a container without our gate that
- * died by itself meanwhile leaves nothing that could. Its next update need not wait for that for ever. */
-static bool is_past_proof(struct plan *plan, const struct slot *slot)
-{
-    if (!slot->live || slot->proven || !slot->ready || slot->pod->ready != IS_TRUE || !slot->seen ||
-        slot->seen->ready_boot_us == NEOSET_NEVER)
-        return false;
-    int64_t at_us = slot->seen->ready_boot_us + plan->spec->readiness_timeout_seconds * US_PER_S;
-    if (plan->at->boot_us >= at_us)
-        return true;
-    plan_wake(plan, at_us);
-    return false;
 }
 
 static struct slot *find_available(struct plan *plan)
@@ -146,10 +139,6 @@ static struct slot *find_available(struct plan *plan)
             slot->chosen || slot->index < stage_now(plan))
             continue;
         if (slot->available && !is_put_off(plan, slot) && (room || plan_is_metadata_update(plan, slot)))
-            return slot;
-        /* It has its place in the budget already. */
-        if (plan->unavailable <= plan->spec->budget && plan->moved_unavailable < plan->spec->budget &&
-            is_past_proof(plan, slot) && !is_put_off(plan, slot))
             return slot;
         /* The highest: a canary is not any pod. */
         if (plan->canary_due && slot->available)
@@ -201,7 +190,7 @@ static void begin_next(struct plan *plan)
 {
     if (plan->pod_write_open || writes_pod(plan))
         return;
-    struct slot *slot = find_broken(plan);
+    struct slot *slot = find_sick(plan);
     if (!slot && !plan->failed)
         slot = find_available(plan);
     if (!slot || !is_tried(plan, slot) || (!slot->broken && !plan_fetch(plan, slot, true)))

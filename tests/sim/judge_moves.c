@@ -97,6 +97,15 @@ static bool may_be_broken(const struct move *move)
     return unready_us + 2 * US_PER_S >= bounds.timeout_least_s * US_PER_S;
 }
 
+/* It serves, and its last update was not proven in time: as with a broken one the stage does not matter. */
+static bool may_be_past_proof(const struct move *move)
+{
+    const struct seen_pod *pod = move->pod;
+    struct bounds bounds = bounds_of(move->set, move->ordinal, move->since_us);
+    int64_t ready_us = judge_now_us(move->judge) - pod->ready_since_us + 2 * US_PER_S;
+    return pod->unfinished && (move->judge->clock_jumped || ready_us >= bounds.timeout_least_s * US_PER_S);
+}
+
 static const char *name_of(const struct move *move)
 {
     return move->change->name;
@@ -204,7 +213,7 @@ static void check_decision(const struct move *move)
         judge_break(move->judge, 10, "%s is moved (%s), and status did not say that it may leave stable",
                     name_of(move), move->key->action);
     struct bounds bounds = bounds_of(move->set, move->ordinal, move->since_us);
-    if (bounds.index_most < at->stage && !may_be_broken(move))
+    if (bounds.index_most < at->stage && !may_be_broken(move) && !may_be_past_proof(move))
         judge_break(move->judge, 10, "%s is moved (%s) below the stage, which is %d", name_of(move),
                     move->key->action, at->stage);
 }

@@ -31,9 +31,11 @@ static struct pod_fact *pod_of(const struct story *story)
     json_add_str(metadata, "uid", "u");
     json_add_int64(metadata, "generation", story->generation);
     if (story->state) {
-        CLEANUP_FREE char *text = xasprintf(
-            "{\"step\":\"k-1\",\"target\":\"t\",\"drained\":%s,\"witness\":\"%s\",\"containers\":{\"m\":%s}}",
-            story->drained ? "true" : "false", story->witness ? story->witness : "", story->state);
+        CLEANUP_FREE char *witness =
+            story->witness ? xasprintf("\"witness\":\"%s\",", story->witness) : xstrdup("");
+        CLEANUP_FREE char *text =
+            xasprintf("{\"step\":\"k-1\",\"target\":\"t\",\"drained\":%s,%s\"containers\":{\"m\":%s}}",
+                      story->drained ? "true" : "false", witness, story->state);
         json_add_str(json_add_object(metadata, "annotations"), NEOSET_STATE_ANNOTATION, text);
     }
     cJSON *spec = json_add_object(object, "spec");
