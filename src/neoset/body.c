@@ -220,18 +220,12 @@ cJSON *body_claim(const struct neoset_fact *set, const struct claim_template *te
 
 /* --- patches -------------------------------------------------------------------------------------------- */
 
-static char *gate_text(const struct pod_fact *pod, const char *update)
+static char *gate_text(const char *update, const cJSON *witness)
 {
     CLEANUP_JSON cJSON *message = json_new_object();
     if (update) {
         json_add_str(message, "update", update);
-        cJSON *containers = json_add_object(message, "containers");
-        for (size_t i = 0; pod->state && i < pod->state->container_count; i++) {
-            const char *name = pod->state->containers[i].name;
-            const struct container_fact *container = pod_fact_container(pod, name);
-            json_add_str(containers, name,
-                         container && container->container_id ? container->container_id : "none");
-        }
+        json_add_item(message, "containers", json_copy(witness));
     }
     return json_print_sorted(message);
 }
@@ -254,9 +248,9 @@ static cJSON *gate_body(const struct pod_fact *pod, bool open, const char *reaso
     return body;
 }
 
-cJSON *body_open_gate(const struct pod_fact *pod, const char *update, int64_t wall_us)
+cJSON *body_open_gate(const struct pod_fact *pod, const char *update, const cJSON *witness, int64_t wall_us)
 {
-    CLEANUP_FREE char *message = gate_text(pod, update);
+    CLEANUP_FREE char *message = gate_text(update, witness);
     return gate_body(pod, true, update ? "Updated" : "InService", message, wall_us);
 }
 

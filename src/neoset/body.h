@@ -21,9 +21,9 @@ char *body_pod_name(const struct neoset_fact *set, int ordinal);
 cJSON *body_pod(const struct neoset_fact *set, const char *template_text, const char *revision, int ordinal,
                 const char *name);
 cJSON *body_claim(const struct neoset_fact *set, const struct claim_template *template, int ordinal);
-/* {"status":{"conditions":[...]}} for our gate. update: the in-place update that it belongs to, whose
- * containers are named as this version of the pod has them; NULL: none. */
-cJSON *body_open_gate(const struct pod_fact *pod, const char *update, int64_t wall_us);
+/* {"status":{"conditions":[...]}} for our gate. update: the in-place update that it belongs to, and what
+ * completion_witness() said of the first version that the kubelet had seen; NULL: none. */
+cJSON *body_open_gate(const struct pod_fact *pod, const char *update, const cJSON *witness, int64_t wall_us);
 /* The same, False: it is taken out of service to be updated to revision. */
 cJSON *body_close_gate(const struct pod_fact *pod, const char *revision, int64_t wall_us);
 /* The pod that fetches images to a node: it has one container an image, whose command does not exist. */

@@ -45,12 +45,24 @@ bool completion_is_old_kubelet(const struct pod_fact *pod)
     return pod->observed_generation == 0 && has_reported(pod);
 }
 
-static bool is_seen(const struct pod_fact *pod)
+bool completion_is_seen(const struct pod_fact *pod)
 {
     if (pod->observed_generation == 0)
         return completion_is_old_kubelet(pod);
     /* A larger one is of a history that was taken back: the storage was restored from a copy. */
     return pod->observed_generation == pod->generation;
+}
+
+cJSON *completion_witness(const struct pod_fact *pod)
+{
+    cJSON *containers = json_new_object();
+    for (size_t i = 0; pod->state && i < pod->state->container_count; i++) {
+        const char *name = pod->state->containers[i].name;
+        const struct container_fact *container = pod_fact_container(pod, name);
+        json_add_str(containers, name,
+                     container && container->container_id ? container->container_id : "none");
+    }
+    return containers;
 }
 
 /* --- 3: the last container ------------------------------------------------------------------------------ */
@@ -169,7 +181,7 @@ static enum completion_wait judge_container(const struct pod_fact *pod,
 void completion_judge(const struct pod_fact *pod, const struct pod_observation *observation, int64_t boot_us,
                       struct completion *ret)
 {
-    *ret = (struct completion){.seen = is_seen(pod), .again_boot_us = INT64_MAX};
+    *ret = (struct completion){.seen = completion_is_seen(pod), .again_boot_us = INT64_MAX};
     if (!pod->state) {
         ret->done = true;
         return;
@@ -232,7 +244,8 @@ static bool is_container_proven(const struct pod_fact *pod, const struct contain
                                 const struct pod_observation *seen, int64_t boot_us)
 {
     int64_t again_us = 0;
-    return is_seen(pod) && judge_container(pod, baseline, seen, boot_us, &again_us) == COMPLETION_NOTHING;
+    return completion_is_seen(pod) &&
+           judge_container(pod, baseline, seen, boot_us, &again_us) == COMPLETION_NOTHING;
 }
 
 /* Of a pod without a node that no kubelet spoke of there is nothing to tell apart: whatever runs will run

@@ -49,6 +49,11 @@ struct completion {
 void completion_judge(const struct pod_fact *pod, const struct pod_observation *observation, int64_t boot_us,
                       struct completion *ret);
 
+/* 1 holds. */
+bool completion_is_seen(const struct pod_fact *pod);
+/* What the record of an update says when it is taken from this version: {"main":"containerd://...",
+ * "log":"none"}; the caller's. */
+cJSON *completion_witness(const struct pod_fact *pod);
 /* The kubelet reports no observedGeneration (1.33 and older) though it reports. */
 bool completion_is_old_kubelet(const struct pod_fact *pod);
 

@@ -2,7 +2,7 @@
  *
  * The gate's upkeep, every turn, also while paused, failed or being deleted: a live pod whose gate is not
  * True, and that is neither chosen in this turn nor waiting for its kubelet, gets True. And the first write
- * after the kubelet saw an update names the containers of its moment: the witness. */
+ * after the kubelet saw an update names the containers of that moment: the witness. */
 #include "neoset/plan_model.h"
 
 #include "base/plant.h"
@@ -47,7 +47,11 @@ static void open_gate(struct plan *plan, const struct slot *slot, const char *up
     struct step_request *request = plan_request(plan, STEP_GATE, KUBE_POD, pod->name, pod->uid, pod->version,
                                                 update ? "rollout" : plan_operation_of(plan, slot));
     request->subresource = xstrdup("status");
-    request->body = body_open_gate(pod, update, plan->at->wall_us);
+    const struct pod_observation *seen = slot->seen;
+    bool is_noted = update && seen && seen->witness && seen->witness->step == text_hash64(update);
+    CLEANUP_JSON cJSON *now = is_noted ? NULL : completion_witness(pod);
+    request->body =
+        body_open_gate(pod, update, is_noted ? seen->witness->containers : now, plan->at->wall_us);
     request->fingerprint = xasprintf("open/%s", update ? update : "");
     request->reason =
         update ? xasprintf("%s: the kubelet has seen the update; let it back into service", pod->name)

@@ -89,12 +89,26 @@ static void free_crash(struct neoset_memory *memory, struct crash *crash)
     free(crash);
 }
 
+static void drop_witness(struct pod_observation *pod)
+{
+    if (pod->witness)
+        json_delete(pod->witness->containers);
+    free(pod->witness);
+    pod->witness = NULL;
+}
+
+static void free_pod(struct pod_observation *pod)
+{
+    drop_witness(pod);
+    free(pod->containers);
+}
+
 void neoset_memory_free(struct neoset_memory *memory)
 {
     if (!memory)
         return;
     for (size_t i = 0; i < memory->pod_count; i++)
-        free(memory->pods[i].containers);
+        free_pod(&memory->pods[i]);
     free(memory->pods);
     refusals_free(memory->refusals);
     struct lookup *lookup = NULL, *next_lookup = NULL;
@@ -214,7 +228,7 @@ void neoset_forget_pod(struct neoset_memory *memory, int ordinal)
     size_t at = find_pod(memory, ordinal);
     if (at == memory->pod_count || memory->pods[at].ordinal != ordinal)
         return;
-    free(memory->pods[at].containers);
+    free_pod(&memory->pods[at]);
     memmove(&memory->pods[at], &memory->pods[at + 1], (memory->pod_count - at - 1) * sizeof(*memory->pods));
     memory->pod_count--;
 }
@@ -266,7 +280,7 @@ static void start_pod(struct pod_observation *seen, const struct pod_fact *pod, 
     seen->writes = (struct write_history){0};
     seen->proven_step = 0;
     seen->proven_boot_us = NEOSET_NEVER;
-    free(seen->containers);
+    free_pod(seen);
     seen->containers = NULL;
     seen->container_count = 0;
 }
@@ -322,6 +336,21 @@ static void observe_proof(struct pod_observation *seen, const struct pod_fact *p
     seen->proven_boot_us = first ? proof_time(pod, wall_us, boot_us) : boot_us;
 }
 
+/* The record may be refused because others write the pod just then: what was true of the first version is so
+ * later, when the new container is there already. */
+static void observe_witness(struct pod_observation *seen, const struct pod_fact *pod)
+{
+    uint64_t step = update_of(pod);
+    bool is_needed = step != 0 && seen->proven_step != step && !pod->witnessed && completion_is_seen(pod);
+    if (is_needed && seen->witness && seen->witness->step == step)
+        return;
+    drop_witness(seen);
+    if (!is_needed)
+        return;
+    seen->witness = xmalloc(sizeof(*seen->witness));
+    *seen->witness = (struct pod_witness){.step = step, .containers = completion_witness(pod)};
+}
+
 void neoset_observe_pod(struct neoset_memory *memory, const struct pod_fact *pod, int64_t wall_us,
                         int64_t boot_us)
 {
@@ -340,6 +369,7 @@ void neoset_observe_pod(struct neoset_memory *memory, const struct pod_fact *pod
     observe_containers(seen, pod, boot_us);
     observe_crash(memory, pod);
     observe_proof(seen, pod, first, wall_us, boot_us);
+    observe_witness(seen, pod);
 }
 
 void neoset_observe_time(struct neoset_memory *memory, const struct pod_fact *const *pods, size_t pod_count,

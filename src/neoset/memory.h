@@ -43,19 +43,26 @@ struct container_observation {
     bool seen_not_started;
 };
 
+/* What the record of an update names: the containers of its first version that the kubelet had seen. */
+struct pod_witness {
+    uint64_t step; /* the update, by its key */
+    cJSON *containers;
+};
+
 struct pod_observation {
     uint64_t uid;
     int ordinal;
     struct write_history writes;
-    int64_t seen_boot_us;       /* first sight of this uid */
-    int64_t ready_boot_us;      /* the Ready condition is True without a break since */
-    int64_t probes_boot_us;     /* every container is ready without a break since */
-    int64_t not_ready_boot_us;  /* the Ready condition is not True since */
-    int64_t gate_false_boot_us; /* our gate is False since */
-    int64_t drained_boot_us;    /* our gate is False and the Ready condition is not True since */
-    uint64_t proven_step;       /* the update that was proven done, by its key; 0: none */
-    int64_t proven_boot_us;     /* when */
-    size_t container_count;
+    uint32_t container_count;
+    int64_t seen_boot_us;        /* first sight of this uid */
+    int64_t ready_boot_us;       /* the Ready condition is True without a break since */
+    int64_t probes_boot_us;      /* every container is ready without a break since */
+    int64_t not_ready_boot_us;   /* the Ready condition is not True since */
+    int64_t gate_false_boot_us;  /* our gate is False since */
+    int64_t drained_boot_us;     /* our gate is False and the Ready condition is not True since */
+    uint64_t proven_step;        /* the update that was proven done, by its key; 0: none */
+    int64_t proven_boot_us;      /* when */
+    struct pod_witness *witness; /* of an unfinished update; NULL */
     struct container_observation *containers;
 };
 /* NULL: never seen, or another uid. */

@@ -333,6 +333,36 @@ static void an_update_over_an_unfinished_one_keeps_the_oldest(void **state)
     pod_fact_free(pod);
 }
 
+/* Others write the pod just then, and our record comes late: what it names is what was there at first. */
+static void a_witness_is_of_the_first_version_that_was_seen(void **state)
+{
+    (void)state;
+    struct neoset_memory *memory = neoset_memory_make();
+    struct story story = finished;
+    story.image_id = "sha256:one"; /* content proves nothing */
+    static const struct {
+        int observed;
+        const char *id, *named;
+    } versions[] = {{1, "c://before", NULL}, {2, "c://old", "c://old"}, {2, "c://new", "c://old"}};
+    for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+        story.observed = versions[i].observed;
+        story.id = versions[i].id;
+        struct pod_fact *pod = pod_of(&story);
+        neoset_observe_pod(memory, pod, 5 * US, 5 * US);
+        const struct pod_observation *seen = neoset_memory_pod(memory, 0, pod->uid);
+        const char *named = seen->witness ? json_str(seen->witness->containers, "m") : NULL;
+        assert_true(str_equal(named, versions[i].named));
+        pod_fact_free(pod);
+    }
+    /* It is on the pod: nobody has to remember it. */
+    story.message = "{\"update\":\"k-1\",\"containers\":{\"m\":\"c://old\"}}";
+    struct pod_fact *pod = pod_of(&story);
+    neoset_observe_pod(memory, pod, 5 * US, 5 * US);
+    assert_null(neoset_memory_pod(memory, 0, pod->uid)->witness);
+    pod_fact_free(pod);
+    neoset_memory_free(memory);
+}
+
 /* Its images stay: what our condition said of them then is as true as before. */
 static void labels_over_an_unfinished_update_keep_its_record(void **state)
 {
@@ -494,6 +524,7 @@ int main(void)
         TEST(a_first_update_writes_down_what_runs),
         TEST(an_update_over_an_unfinished_one_keeps_the_oldest),
         TEST(a_container_that_is_proven_begins_anew),
+        TEST(a_witness_is_of_the_first_version_that_was_seen),
         TEST(labels_over_an_unfinished_update_keep_its_record),
         TEST(a_pod_that_no_node_has_yet_has_no_baselines),
         TEST(a_pull_that_failed_at_first_means_it_never_ran),
