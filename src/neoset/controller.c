@@ -96,6 +96,7 @@ static void refresh_free(struct refresh *refresh)
     free(refresh->namespace);
     free(refresh->name);
     free(refresh->group_key);
+    free(refresh->known);
     free(refresh);
 }
 
@@ -161,7 +162,8 @@ static void refresh_done(void *context, const struct kube_answer *answer)
     if (answer->outcome == KUBE_OK && cJSON_IsObject(answer->body)) {
         controller_take_answer(controller, refresh->resource, answer->body);
     } else if (answer->http == 404 && str_equal(answer->reason, "NotFound")) {
-        fact_store_drop_name(controller->store, refresh->resource, refresh->namespace, refresh->name);
+        fact_store_drop_name(controller->store, refresh->resource, refresh->namespace, refresh->name,
+                             refresh->known);
     } else {
         if (answer->outcome == KUBE_REFUSED && refresh->attempt == 0)
             report_unread(refresh, answer);
@@ -185,6 +187,9 @@ static void refresh_now(void *context)
 {
     struct refresh *refresh = context;
     refresh->timer = NULL;
+    free(refresh->known);
+    refresh->known = xstrdup_or_null(
+        fact_store_version(refresh->controller->store, refresh->resource, refresh->namespace, refresh->name));
     CLEANUP_FREE char *path = kube_path(refresh->resource, refresh->namespace, refresh->name, NULL);
     refresh->call = kube_get(refresh->controller->client, path, READ_TIMEOUT_US, refresh_done, refresh);
 }

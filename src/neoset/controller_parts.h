@@ -35,6 +35,7 @@ struct refresh {
     char *namespace;
     char *name;
     char *group_key;
+    char *known; /* the resourceVersion that was known when it was asked, or NULL */
     struct kube_call *call;
     unsigned attempt;
     bool given_up; /* the turn goes on without it; it is asked again all the same */

@@ -244,22 +244,26 @@ void fact_store_take(struct fact_store *store, enum kube_resource resource, cons
         fact_store_take_revision(store, object, mark);
 }
 
-static bool is_known(const struct fact_store *store, enum kube_resource resource, const cJSON *object)
+const char *fact_store_version(const struct fact_store *store, enum kube_resource resource,
+                               const char *namespace, const char *name)
 {
-    const char *namespace = kube_object_namespace(object), *name = kube_object_name(object);
     const struct set_group *group = NULL;
+    const struct claim_slot *claim = NULL;
+    const struct revision_slot *revision = NULL;
     switch (resource) {
     case KUBE_NEOSET:
         group = fact_store_find_group(store, namespace, name);
-        return group && group->set;
+        return group && group->set ? group->set->version : NULL;
     case KUBE_CLAIM:
-        return fact_store_find_claim_slot(store, namespace, name) != NULL;
+        claim = fact_store_find_claim_slot(store, namespace, name);
+        return claim ? claim->fact->version : NULL;
     case KUBE_REVISION:
-        return fact_store_find_revision_slot(store, namespace, name) != NULL;
+        revision = fact_store_find_revision_slot(store, namespace, name);
+        return revision ? revision->fact->version : NULL;
     case KUBE_POD:
-        return fact_store_knows_pod(store, namespace, name);
+        return fact_store_pod_version(store, namespace, name);
     default:
-        return false;
+        return NULL;
     }
 }
 
@@ -271,7 +275,8 @@ void fact_store_take_answer(struct fact_store *store, enum kube_resource resourc
         return;
     bool is_passed = version && watch_version &&
                      (str_equal(version, watch_version) || fact_store_is_older(version, watch_version));
-    if (is_passed && !is_known(store, resource, object))
+    if (is_passed &&
+        !fact_store_version(store, resource, kube_object_namespace(object), kube_object_name(object)))
         return;
     if (version)
         remember_answer(store, version);
@@ -303,8 +308,10 @@ void fact_store_drop(struct fact_store *store, enum kube_resource resource, cons
 }
 
 void fact_store_drop_name(struct fact_store *store, enum kube_resource resource, const char *namespace,
-                          const char *name)
+                          const char *name, const char *version)
 {
+    if (!str_equal(fact_store_version(store, resource, namespace, name), version))
+        return;
     if (resource == KUBE_POD) {
         fact_store_drop_pod(store, namespace, name, NULL);
     } else if (resource == KUBE_NEOSET) {

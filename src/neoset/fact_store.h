@@ -142,9 +142,13 @@ void fact_store_take_answer(struct fact_store *store, enum kube_resource resourc
                             const char *watch_version, int64_t wall_us, int64_t boot_us);
 /* An object was deleted; last_state is what it was. */
 void fact_store_drop(struct fact_store *store, enum kube_resource resource, const cJSON *last_state);
-/* A quorum read says that there is nothing under this name. */
+/* The resourceVersion that is known; NULL: none. Borrowed until the store changes. */
+const char *fact_store_version(const struct fact_store *store, enum kube_resource resource,
+                               const char *namespace, const char *name);
+/* A quorum read says that there is nothing under this name. version: fact_store_version() when it was asked:
+ * what came since is newer than the answer. */
 void fact_store_drop_name(struct fact_store *store, enum kube_resource resource, const char *namespace,
-                          const char *name);
+                          const char *name, const char *version);
 /* The server went back to another time: nothing that is known of these objects holds, not even that they are
  * gone. */
 void fact_store_forget(struct fact_store *store, enum kube_resource resource);

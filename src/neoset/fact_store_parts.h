@@ -17,7 +17,8 @@ void fact_store_take_pod(struct fact_store *store, const cJSON *object, uint32_t
                          int64_t boot_us);
 /* Of this very state, or one after it; object needs its metadata only. */
 bool fact_store_knows_pod_state(const struct fact_store *store, const cJSON *object);
-bool fact_store_knows_pod(const struct fact_store *store, const char *namespace, const char *name);
+/* NULL: no pod of this name is known, be it one of a set or one that fetches images. */
+const char *fact_store_pod_version(const struct fact_store *store, const char *namespace, const char *name);
 void fact_store_drop_pod(struct fact_store *store, const char *namespace, const char *name, const char *uid);
 void fact_store_sweep_pods(struct fact_store *store, uint32_t mark, const char *list_version);
 void fact_store_take_claim(struct fact_store *store, const cJSON *object, uint32_t mark);

@@ -214,10 +214,11 @@ bool fact_store_knows_pod_state(const struct fact_store *store, const cJSON *obj
     return slot && fact_store_is_known(object, slot->fact->uid, slot->fact->version);
 }
 
-bool fact_store_knows_pod(const struct fact_store *store, const char *namespace, const char *name)
+const char *fact_store_pod_version(const struct fact_store *store, const char *namespace, const char *name)
 {
     const struct set_group *group = group_of_prefetch(store, namespace, name);
-    return group ? prefetch_slot(group, name) != NULL : find_pod(store, namespace, name) != NULL;
+    const struct pod_slot *slot = group ? prefetch_slot(group, name) : find_pod(store, namespace, name);
+    return slot ? slot->fact->version : NULL;
 }
 
 /* uid NULL: whatever has the name. */

@@ -142,7 +142,7 @@ static void what_an_answer_says_is_gone_does_not_come_back_by_a_late_line(void *
     struct scene *scene = *state;
     take(scene, KUBE_NEOSET, SET("s", "1"), 1);
     take(scene, KUBE_POD, POD("mysql-4", "u1", "10"), 1);
-    fact_store_drop_name(scene->store, KUBE_POD, "db", "mysql-4");
+    fact_store_drop_name(scene->store, KUBE_POD, "db", "mysql-4", "10");
     take(scene, KUBE_POD, POD("mysql-4", "u1", "11"), 1);
     assert_null(pod(scene, 4));
     take(scene, KUBE_POD, POD("mysql-4", "u2", "12"), 1);
@@ -249,8 +249,24 @@ static void pods_that_fetch_are_kept_beside_the_pods_of_the_set(void **state)
     assert_null(fact_store_find_group(scene->store, "db", "mysql"));
     assert_int_equal(scene->dropped, 1);
     take(scene, KUBE_POD, PREFETCH("u4", "20"), 2);
-    fact_store_drop_name(scene->store, KUBE_POD, "db", "mysql-prefetch-bcdfghjklm");
+    fact_store_drop_name(scene->store, KUBE_POD, "db", "mysql-prefetch-bcdfghjklm", "20");
     assert_null(fact_store_find_group(scene->store, "db", "mysql"));
+}
+
+/* It was made while the answer was on its way; the watch has told of it already and will not again. */
+static void an_answer_that_nothing_is_there_takes_nothing_that_came_since(void **state)
+{
+    struct scene *scene = *state;
+    take(scene, KUBE_NEOSET, SET("s", "1"), 1);
+    assert_null(fact_store_version(scene->store, KUBE_POD, "db", "mysql-4"));
+    take(scene, KUBE_POD, POD("mysql-4", "u1", "10"), 1);
+    fact_store_drop_name(scene->store, KUBE_POD, "db", "mysql-4", NULL);
+    assert_non_null(pod(scene, 4));
+    assert_string_equal(fact_store_version(scene->store, KUBE_POD, "db", "mysql-4"), "10");
+    fact_store_drop_name(scene->store, KUBE_POD, "db", "mysql-4", "9");
+    assert_non_null(pod(scene, 4));
+    fact_store_drop_name(scene->store, KUBE_POD, "db", "mysql-4", "10");
+    assert_null(pod(scene, 4));
 }
 
 static void pods_are_kept_in_order_by_name_whoever_owns_them(void **state)
@@ -477,6 +493,7 @@ int main(void)
         scene_test(what_an_answer_says_is_gone_does_not_come_back_by_a_late_line),
         scene_test(what_the_watch_says_is_gone_does_not_come_back_by_a_late_answer),
         scene_test(pods_that_fetch_are_kept_beside_the_pods_of_the_set),
+        scene_test(an_answer_that_nothing_is_there_takes_nothing_that_came_since),
         scene_test(pods_are_kept_in_order_by_name_whoever_owns_them),
         scene_test(an_answer_that_the_watch_has_passed_brings_nothing_back),
         scene_test(a_list_does_not_judge_what_is_newer_than_it),
