@@ -81,7 +81,8 @@ static void prune_at(const struct schema *schema, cJSON *node, struct buf *path,
         const struct schema *below_schema = schema_member(schema, member->string);
         size_t above = enter(path, member->string);
         if (below_schema) {
-            prune_at(below_schema, member, path, below_schema->embedded ? &(struct scope){0} : NULL, unknown);
+            const struct scope whole = {0};
+            prune_at(below_schema, member, path, below_schema->embedded ? &whole : NULL, unknown);
         } else if (!schema->preserve_unknown && schema->type != SCHEMA_ANY) {
             if (unknown->count < UNKNOWN_FIELDS_MAX)
                 unknown->paths[unknown->count++] = xstrdup(buf_text(path));
