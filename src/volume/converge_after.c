@@ -301,6 +301,19 @@ static bool is_all_that_is_wanted(struct converge *converge)
     return !converge->has_manifest || converge_decide(converge, converge->desired)->outcome == VOLUME_NOTHING;
 }
 
+/* What is kept stays: it says to whoever comes next that this is not done. */
+static void refuse_lagging(struct converge *converge)
+{
+    const cJSON *claim = converge->refused_claims->child;
+    int others = cJSON_GetArraySize(converge->refused_claims) - 1;
+    CLEANUP_FREE char *more = others > 0 ? xasprintf(" and %d more", others) : xstrdup("");
+    converge_end(
+        converge, ERROR_FAILED,
+        xasprintf("StatefulSet %s has its sizes, and claim %s%s may not grow to them: %s: make room, and "
+                  "run it again",
+                  converge->name, claim->string, more, claim->valuestring));
+}
+
 /* The set has the declared sizes: whoever made it, it is completed and seen to. */
 static void choose_completing(struct converge *converge)
 {
@@ -330,6 +343,10 @@ static void choose_completing(struct converge *converge)
     char *phrase = not_adopted(converge);
     if (phrase) {
         converge_wait(converge, ADOPTION_POLL_US, phrase);
+        return;
+    }
+    if (converge->refused_claims->child) {
+        refuse_lagging(converge);
         return;
     }
     tell_pods(converge);

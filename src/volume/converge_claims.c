@@ -113,7 +113,6 @@ void claim_rejected(struct converge *converge, const struct converge_outcome *ou
     if (converge->stage == CONVERGE_CATCH_UP) {
         const char *name = kube_object_name(converge->object);
         json_set_str(converge->refused_claims, name, words);
-        converge_note(converge, "claim %s was made meanwhile and may not grow: %s", name, words);
         converge_wait(converge, 0, NULL);
         return;
     }

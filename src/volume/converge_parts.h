@@ -60,7 +60,7 @@ struct converge {
     int64_t first_boot_us;
     char *asks_about;      /* the claim that is waited for, and does not get on; NULL: none */
     cJSON *answered;       /* classes whose controller has answered */
-    cJSON *refused_claims; /* that were made meanwhile, and may not grow */
+    cJSON *refused_claims; /* that the set made again would have larger, and may not grow: name, words */
     int grown;
 
     /* The delete, and what comes then. */
