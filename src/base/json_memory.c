@@ -51,20 +51,23 @@ void json_memory_begin(struct json_memory *memory, size_t expected)
 
 static size_t block_size(size_t size)
 {
-    size_t aligned = (size + _Alignof(cJSON) - 1) & ~(_Alignof(cJSON) - 1);
-    ENSURE(aligned >= size);
-    return sizeof(struct block) + aligned;
+    ENSURE(size <= SIZE_MAX / 2);
+    return sizeof(struct block) + ((size + _Alignof(cJSON) - 1) & ~(_Alignof(cJSON) - 1));
+}
+
+static void begin_chunk(struct json_memory *memory, size_t needed)
+{
+    json_memory_done(memory);
+    memory->chunk = chunk_make(EACH_ALONE ? needed : MAX(memory->next_size, needed));
+    memory->next_size = MIN(2 * memory->next_size, (size_t)CHUNK_MAX);
 }
 
 /* Aligned for a node and not cleared. */
-static void *take(struct json_memory *memory, size_t size)
+static inline void *take(struct json_memory *memory, size_t size)
 {
     size_t needed = block_size(size);
-    if (EACH_ALONE || !memory->chunk || memory->chunk->size - memory->chunk->used < needed) {
-        json_memory_done(memory);
-        memory->chunk = chunk_make(EACH_ALONE ? needed : MAX(memory->next_size, needed));
-        memory->next_size = MIN(2 * memory->next_size, (size_t)CHUNK_MAX);
-    }
+    if (EACH_ALONE || !memory->chunk || memory->chunk->size - memory->chunk->used < needed)
+        begin_chunk(memory, needed);
     struct json_chunk *chunk = memory->chunk;
     struct block *block = (struct block *)(void *)(chunk->bytes + chunk->used);
     block->chunk = chunk;
@@ -75,7 +78,7 @@ static void *take(struct json_memory *memory, size_t size)
 
 cJSON *json_memory_take_node(struct json_memory *memory, int type, size_t key_size, size_t text_size)
 {
-    ENSURE(key_size <= SIZE_MAX / 4 && text_size <= SIZE_MAX / 4);
+    ENSURE(key_size <= SIZE_MAX / 8 && text_size <= SIZE_MAX / 8);
     cJSON *node = take(memory, sizeof(*node) + key_size + text_size);
     char *texts = (char *)(node + 1);
     *node = (cJSON){.type = type};

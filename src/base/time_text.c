@@ -37,13 +37,21 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
+/* Exactly so many digits, then the mark; returns the place behind it. */
+static char *put_number(char *to, unsigned number, int digits, char mark)
+{
+    for (int i = digits; i-- > 0; number /= 10)
+        to[i] = (char)('0' + number % 10);
+    to[digits] = mark;
+    return to + digits + 1;
+}
+
 static void format(int64_t at_us, bool micros, char text[static TIME_TEXT_SIZE])
 {
     int64_t seconds = floor_div(at_us, US_PER_S);
     int64_t fraction =
         at_us % US_PER_S + (at_us % US_PER_S < 0 ? US_PER_S : 0); /* seconds * US_PER_S may overflow */
     int64_t days = floor_div(seconds, 86400);
-    int64_t rest = seconds - days * 86400;
     int64_t year;
     unsigned month;
     unsigned day;
@@ -51,12 +59,16 @@ static void format(int64_t at_us, bool micros, char text[static TIME_TEXT_SIZE])
     /* Four digits of year is all that RFC 3339 has. */
     if (year < 0 || year > 9999)
         year = year < 0 ? 0 : 9999;
-    int length = snprintf(text, TIME_TEXT_SIZE, "%04d-%02u-%02uT%02d:%02d:%02d", (int)year, month, day,
-                          (int)(rest / 3600), (int)(rest / 60 % 60), (int)(rest % 60));
+    unsigned second = (unsigned)(seconds - days * 86400);
+    char *to = put_number(text, (unsigned)year, 4, '-');
+    to = put_number(to, month, 2, '-');
+    to = put_number(to, day, 2, 'T');
+    to = put_number(to, second / 3600, 2, ':');
+    to = put_number(to, second / 60 % 60, 2, ':');
+    to = put_number(to, second % 60, 2, micros ? '.' : 'Z');
     if (micros)
-        snprintf(text + length, TIME_TEXT_SIZE - (size_t)length, ".%06dZ", (int)fraction);
-    else
-        snprintf(text + length, TIME_TEXT_SIZE - (size_t)length, "Z");
+        to = put_number(to, (unsigned)fraction, 6, 'Z');
+    *to = '\0';
 }
 
 void time_format_seconds(int64_t at_us, char text[static TIME_TEXT_SIZE])
