@@ -10,7 +10,7 @@ struct event {
     struct event *prev;
     struct event *next;
     const char *type;
-    struct version *version;
+    struct version *version; /* held: more may be written before it is taken */
 };
 
 struct kubelet_attach {
@@ -90,7 +90,7 @@ static void on_version(void *context, const char *type, struct version *version)
     struct kubelet_attach *attach = context;
     struct event *event = xcalloc(1, sizeof(*event));
     event->type = type;
-    event->version = version_ref(version);
+    event->version = version_hold(version);
     bool first = !attach->events;
     DL_APPEND(attach->events, event);
     if (first)
@@ -116,7 +116,7 @@ static void on_end(void *context, bool broken)
 static void drop_event(struct kubelet_attach *attach, struct event *event)
 {
     DL_DELETE(attach->events, event);
-    version_unref(event->version);
+    version_release(event->version);
     free(event);
 }
 
@@ -124,7 +124,6 @@ static void take_events(struct kubelet_attach *attach, int64_t now_us)
 {
     while (attach->events) {
         struct event *event = attach->events;
-        /* Good until the next write; the kubelet makes none before its tick. */
         const cJSON *object = version_tree(event->version);
         if (strcmp(event->type, "DELETED") == 0)
             kubelet_pod_deleted(attach->kubelet, object, now_us);

@@ -20,8 +20,10 @@ struct table_column;
 /* One immutable state of an object. Shared between the store, the history and answers by counting. */
 struct version {
     unsigned references;
+    unsigned holds; /* of those, the ones that need the tree to stay */
+    bool is_past;   /* superseded */
     int64_t number; /* its resourceVersion */
-    cJSON *tree;    /* NULL once superseded and printed: version_tree() reads it again */
+    cJSON *tree;    /* NULL once superseded, printed and held by nobody: version_tree() reads it again */
     char *text;     /* NULL until printed: version_text() */
     size_t text_length;
 };
@@ -288,8 +290,11 @@ char *store_key(const char *namespace, const char *name);
 
 struct version *version_ref(struct version *version);
 void version_unref(struct version *version);
-/* Owned by the version. */
+/* Owned by the version; of one that nobody holds good until the next write. */
 const cJSON *version_tree(struct version *version);
+/* References it, and its tree is good until version_release(), whatever is written meanwhile. */
+struct version *version_hold(struct version *version);
+void version_release(struct version *version);
 const char *version_text(struct version *version);
 /* The state of an object now. */
 static inline const cJSON *object_tree(const struct object *object)

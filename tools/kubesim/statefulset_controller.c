@@ -214,7 +214,7 @@ static void run(struct set *set)
 static void set_done(struct set *set)
 {
     for (int64_t i = 0; set->pods && i < set->replicas; i++)
-        json_delete(set->pods[i]);
+        version_release(set->pods[i]);
     free(set->pods);
     json_delete(set->condemned);
     json_delete(set->history);

@@ -25,7 +25,7 @@ struct set {
     bool ordered, on_delete, dying;
     cJSON *history;                /* its revisions, copies, oldest first */
     const cJSON *current, *update; /* of them */
-    cJSON **pods;                  /* copies, by index; NULL: none */
+    struct version **pods;         /* held, by index; NULL: none */
     cJSON *condemned;              /* copies of those that are too many, lowest ordinal first */
     int64_t retry_us;              /* when to look again though nothing changes; INT64_MAX: never */
     int64_t there, ready, available, on_current, updated; /* for status */
@@ -46,6 +46,11 @@ void set_truncate_history(const struct set *set);
 /* The pod template of a revision; owned by it. */
 const cJSON *set_template_of(const cJSON *revision);
 
+/* The pod at an index as it was when it was collected, or NULL. */
+static inline const cJSON *set_pod(const struct set *set, int64_t index)
+{
+    return set->pods[index] ? version_tree(set->pods[index]) : NULL;
+}
 /* Fills pods and condemned; adopts orphans. */
 void set_collect_pods(struct set *set);
 void set_count_pods(struct set *set);

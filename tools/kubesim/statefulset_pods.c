@@ -84,7 +84,7 @@ void set_collect_pods(struct set *set)
         if (orphan)
             json_append_item(orphans, json_copy(tree));
         if (ordinal >= set->start && ordinal < set->start + set->replicas)
-            set->pods[ordinal - set->start] = json_copy(tree);
+            set->pods[ordinal - set->start] = version_hold(kind->objects[i]->version);
         else
             add_condemned(set, tree);
     }
@@ -108,7 +108,7 @@ void set_count_pods(struct set *set)
 {
     for (int64_t i = 0; i < set->replicas; i++)
         if (set->pods[i])
-            count_one(set, set->pods[i]);
+            count_one(set, set_pod(set, i));
     const cJSON *pod = NULL;
     cJSON_ArrayForEach (pod, set->condemned)
         count_one(set, pod);
@@ -293,7 +293,7 @@ static bool has_ended(const cJSON *pod)
 /* False: the others have to wait for this one. */
 static bool work_on_replica(struct set *set, int64_t index)
 {
-    const cJSON *pod = set->pods[index];
+    const cJSON *pod = set_pod(set, index);
     if (!pod) {
         create_pod(set, index);
         return !set->ordered;
@@ -323,7 +323,7 @@ static bool work_on_condemned(struct set *set)
 static void update_pods(struct set *set)
 {
     for (int64_t i = set->replicas - 1; i >= MAX(set->partition, 0); i--) {
-        const cJSON *pod = set->pods[i];
+        const cJSON *pod = set_pod(set, i);
         if (!pod)
             return;
         if (strcmp(revision_of(pod), meta_str(set->update, "name")) != 0 && !meta_is_deleting(pod)) {

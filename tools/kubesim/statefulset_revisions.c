@@ -161,7 +161,7 @@ static bool is_live(const struct set *set, const cJSON *revision)
         return true;
     for (int64_t i = 0; i < set->replicas; i++)
         if (set->pods[i] &&
-            str_equal(json_path_str(set->pods[i], "metadata", "labels", "controller-revision-hash", NULL),
+            str_equal(json_path_str(set_pod(set, i), "metadata", "labels", "controller-revision-hash", NULL),
                       name))
             return true;
     const cJSON *pod = NULL;

@@ -35,10 +35,27 @@ const char *version_text(struct version *version)
 /* A superseded version is kept as text only: the history holds thousands of them. */
 static void version_shrink(struct version *version)
 {
-    if (version->references == 0 || !version->tree)
+    version->is_past = true;
+    if (version->holds > 0 || !version->tree)
         return;
     version_text(version);
     json_delete(STEAL(version->tree));
+}
+
+struct version *version_hold(struct version *version)
+{
+    version->holds++;
+    return version_ref(version);
+}
+
+void version_release(struct version *version)
+{
+    if (!version)
+        return;
+    version->holds--;
+    if (version->is_past && version->references > 1)
+        version_shrink(version);
+    version_unref(version);
 }
 
 char *store_key(const char *namespace, const char *name)

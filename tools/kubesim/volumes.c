@@ -281,13 +281,18 @@ static void forget_unseen(struct kubesim *sim)
     }
 }
 
-/* Copies: what is done to one changes the list. */
-static cJSON *copies_of(const struct kind *kind)
+/* Each object as it is now: what is done to one changes the list. */
+static void each_of(struct kubesim *sim, const struct kind *kind,
+                    void (*visit)(struct kubesim *sim, const cJSON *tree))
 {
-    cJSON *copies = json_new_array();
-    for (size_t i = 0; i < kind->object_count; i++)
-        json_append_item(copies, json_copy(object_tree(kind->objects[i])));
-    return copies;
+    size_t count = kind->object_count;
+    CLEANUP_FREE struct version **versions = xcalloc(count, sizeof(*versions));
+    for (size_t i = 0; i < count; i++)
+        versions[i] = version_hold(kind->objects[i]->version);
+    for (size_t i = 0; i < count; i++)
+        visit(sim, version_tree(versions[i]));
+    for (size_t i = 0; i < count; i++)
+        version_release(versions[i]);
 }
 
 void volumes_tick(struct kubesim *sim)
@@ -295,12 +300,7 @@ void volumes_tick(struct kubesim *sim)
     if (sim->volumes_due_us > sim_now_us(sim))
         return;
     sim->volumes_due_us = INT64_MAX;
-    CLEANUP_JSON cJSON *claims = copies_of(kind_find(sim, "", "persistentvolumeclaims"));
-    CLEANUP_JSON cJSON *volumes = copies_of(kind_find(sim, "", "persistentvolumes"));
-    const cJSON *tree = NULL;
-    cJSON_ArrayForEach (tree, volumes)
-        reclaim(sim, tree);
-    cJSON_ArrayForEach (tree, claims)
-        look_at(sim, tree);
+    each_of(sim, kind_find(sim, "", "persistentvolumes"), reclaim);
+    each_of(sim, kind_find(sim, "", "persistentvolumeclaims"), look_at);
     forget_unseen(sim);
 }
