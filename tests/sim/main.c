@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -51,6 +52,20 @@ static double now_s(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* What this process and the lives that ended have spent of a core. */
+static double core_s(void)
+{
+    double seconds = 0;
+    static const int whose[] = {RUSAGE_SELF, RUSAGE_CHILDREN};
+    for (size_t i = 0; i < ARRAY_SIZE(whose); i++) {
+        struct rusage spent;
+        getrusage(whose[i], &spent);
+        seconds += (double)(spent.ru_utime.tv_sec + spent.ru_stime.tv_sec) +
+                   (double)(spent.ru_utime.tv_usec + spent.ru_stime.tv_usec) / 1e6;
+    }
+    return seconds;
 }
 
 /* --- distinct states ------------------------------------------------------------------------------------ */
@@ -205,7 +220,7 @@ static void tell_failure(struct world *world, const struct draw *draw)
 
 struct totals {
     uint64_t runs, resize_runs, events, changes, rollouts, remade, failures, idle_turns, idle_writes;
-    double seconds;
+    double seconds, core_seconds;
 };
 
 static void add(struct totals *totals, const struct draw *draw)
@@ -225,11 +240,12 @@ static void add(struct totals *totals, const struct draw *draw)
 static void print_totals(const struct totals *totals)
 {
     printf(
-        "%llu runs, %llu events, %llu changes of the server, %zu distinct states, %llu rollouts in %.1f s: "
-        "%.1f rollouts a second\n",
+        "%llu runs, %llu events, %llu changes of the server, %zu distinct states, %llu rollouts in %.1f s; "
+        "in each second of a core %.1f runs, %.1f rollouts\n",
         (unsigned long long)totals->runs, (unsigned long long)totals->events,
         (unsigned long long)totals->changes, states.count, (unsigned long long)totals->rollouts,
-        totals->seconds, (double)totals->rollouts / totals->seconds);
+        totals->seconds, (double)totals->runs / totals->core_seconds,
+        (double)totals->rollouts / totals->core_seconds);
     printf("%llu of the runs were of a StatefulSet, which was made again %llu times\n",
            (unsigned long long)totals->resize_runs, (unsigned long long)totals->remade);
     printf("writes in %llu turns in which nothing had changed: %llu\n",
@@ -240,6 +256,7 @@ static int run_many(struct world *world)
 {
     struct totals totals = {0};
     double begun = now_s();
+    double spent = core_s();
     uint64_t seed = options.has_seed ? options.seed : (uint64_t)time(NULL) * 100000;
     while ((options.runs == 0 || (int64_t)totals.runs < options.runs) &&
            (options.minutes <= 0 || now_s() - begun < options.minutes * 60)) {
@@ -259,6 +276,7 @@ static int run_many(struct world *world)
         fflush(stdout);
     }
     totals.seconds = now_s() - begun;
+    totals.core_seconds = core_s() - spent;
     print_totals(&totals);
     return totals.failures > 0;
 }
