@@ -561,7 +561,7 @@ static void a_proof_that_got_no_answer_is_not_taken_for_one(void **state)
     prove(scene);
     expect(scene, CONVERGE_PROBE);
     converge_free(STEAL(scene->converge));
-    begin(scene, (struct converge_options){.desired = scene->desired, .field_manager = "flux"});
+    begin_desired(scene);
     look(scene);
     for (int ask = 0; ask < 4; ask++)
         agree(scene);
@@ -1415,6 +1415,7 @@ static void a_claim_that_was_made_meanwhile_is_grown_at_the_end(void **state)
     expect_end(scene, ERROR_FAILED,
                "claim data-db-2 may not grow to them: the server's words: make room, and run");
     /* The next run finds what is kept, and begins there. */
+    converge_free(STEAL(scene->converge));
     begin_desired(scene);
     look(scene);
     expect(scene, CONVERGE_CATCH_UP);
