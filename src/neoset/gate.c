@@ -48,10 +48,11 @@ static void open_gate(struct plan *plan, const struct slot *slot, const char *up
                                                 update ? "rollout" : plan_operation_of(plan, slot));
     request->subresource = xstrdup("status");
     const struct pod_observation *seen = slot->seen;
-    bool is_noted = update && seen && seen->witness && seen->witness->step == text_hash64(update);
-    CLEANUP_JSON cJSON *now = is_noted ? NULL : completion_witness(pod);
-    request->body =
-        body_open_gate(pod, update, is_noted ? seen->witness->containers : now, plan->at->wall_us);
+    const cJSON *noted = update && seen && seen->update && seen->update->step == text_hash64(update)
+                             ? seen->update->witness
+                             : NULL;
+    CLEANUP_JSON cJSON *now = noted ? NULL : completion_witness(pod);
+    request->body = body_open_gate(pod, update, noted ? noted : now, plan->at->wall_us);
     request->fingerprint = xasprintf("open/%s", update ? update : "");
     request->reason =
         update ? xasprintf("%s: the kubelet has seen the update; let it back into service", pod->name)

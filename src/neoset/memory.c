@@ -89,17 +89,17 @@ static void free_crash(struct neoset_memory *memory, struct crash *crash)
     free(crash);
 }
 
-static void drop_witness(struct pod_observation *pod)
+static void drop_update(struct pod_observation *pod)
 {
-    if (pod->witness)
-        json_delete(pod->witness->containers);
-    free(pod->witness);
-    pod->witness = NULL;
+    if (pod->update)
+        json_delete(pod->update->witness);
+    free(pod->update);
+    pod->update = NULL;
 }
 
 static void free_pod(struct pod_observation *pod)
 {
-    drop_witness(pod);
+    drop_update(pod);
     free(pod->containers);
 }
 
@@ -338,17 +338,23 @@ static void observe_proof(struct pod_observation *seen, const struct pod_fact *p
 
 /* The record may be refused because others write the pod just then: what was true of the first version is so
  * later, when the new container is there already. */
-static void observe_witness(struct pod_observation *seen, const struct pod_fact *pod)
+static void observe_update(struct pod_observation *seen, const struct pod_fact *pod, int64_t boot_us)
 {
     uint64_t step = update_of(pod);
-    bool is_needed = step != 0 && seen->proven_step != step && !pod->witnessed && completion_is_seen(pod);
-    if (is_needed && seen->witness && seen->witness->step == step)
+    bool is_unproven = step != 0 && seen->proven_step != step;
+    if (!is_unproven || !seen->update || seen->update->step != step)
+        drop_update(seen);
+    if (!is_unproven)
         return;
-    drop_witness(seen);
-    if (!is_needed)
-        return;
-    seen->witness = xmalloc(sizeof(*seen->witness));
-    *seen->witness = (struct pod_witness){.step = step, .containers = completion_witness(pod)};
+    if (!seen->update) {
+        seen->update = xmalloc(sizeof(*seen->update));
+        *seen->update = (struct pod_update){.step = step, .since_boot_us = boot_us};
+    }
+    struct pod_update *update = seen->update;
+    if (pod->witnessed)
+        json_delete(STEAL(update->witness));
+    else if (!update->witness && completion_is_seen(pod))
+        update->witness = completion_witness(pod);
 }
 
 void neoset_observe_pod(struct neoset_memory *memory, const struct pod_fact *pod, int64_t wall_us,
@@ -369,7 +375,7 @@ void neoset_observe_pod(struct neoset_memory *memory, const struct pod_fact *pod
     observe_containers(seen, pod, boot_us);
     observe_crash(memory, pod);
     observe_proof(seen, pod, first, wall_us, boot_us);
-    observe_witness(seen, pod);
+    observe_update(seen, pod, boot_us);
 }
 
 void neoset_observe_time(struct neoset_memory *memory, const struct pod_fact *const *pods, size_t pod_count,

@@ -43,10 +43,12 @@ struct container_observation {
     bool seen_not_started;
 };
 
-/* What the record of an update names: the containers of its first version that the kubelet had seen. */
-struct pod_witness {
-    uint64_t step; /* the update, by its key */
-    cJSON *containers;
+/* An update that is not proven yet. */
+struct pod_update {
+    uint64_t step;         /* by its key */
+    int64_t since_boot_us; /* first seen by this run */
+    cJSON *witness; /* what its record is to name: the containers of the first version that the kubelet had
+                       seen; NULL: there was none yet, or the record is on the pod */
 };
 
 struct pod_observation {
@@ -54,15 +56,15 @@ struct pod_observation {
     int ordinal;
     struct write_history writes;
     uint32_t container_count;
-    int64_t seen_boot_us;        /* first sight of this uid */
-    int64_t ready_boot_us;       /* the Ready condition is True without a break since */
-    int64_t probes_boot_us;      /* every container is ready without a break since */
-    int64_t not_ready_boot_us;   /* the Ready condition is not True since */
-    int64_t gate_false_boot_us;  /* our gate is False since */
-    int64_t drained_boot_us;     /* our gate is False and the Ready condition is not True since */
-    uint64_t proven_step;        /* the update that was proven done, by its key; 0: none */
-    int64_t proven_boot_us;      /* when */
-    struct pod_witness *witness; /* of an unfinished update; NULL */
+    int64_t seen_boot_us;       /* first sight of this uid */
+    int64_t ready_boot_us;      /* the Ready condition is True without a break since */
+    int64_t probes_boot_us;     /* every container is ready without a break since */
+    int64_t not_ready_boot_us;  /* the Ready condition is not True since */
+    int64_t gate_false_boot_us; /* our gate is False since */
+    int64_t drained_boot_us;    /* our gate is False and the Ready condition is not True since */
+    uint64_t proven_step;       /* the update that was proven done, by its key; 0: none */
+    int64_t proven_boot_us;     /* when */
+    struct pod_update *update;  /* NULL: none is unproven */
     struct container_observation *containers;
 };
 /* NULL: never seen, or another uid. */

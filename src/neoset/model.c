@@ -265,10 +265,9 @@ static bool is_past_proof(struct plan *plan, const struct slot *slot)
 {
     if (plan->unavailable > plan->spec->budget || !slot->live || slot->proven || !slot->ready ||
         slot->pod->ready != IS_TRUE || !slot->seen || slot->seen->ready_boot_us == NEOSET_NEVER ||
-        slot->completion.waiting == COMPLETION_STARTUP)
+        !slot->seen->update || slot->completion.waiting == COMPLETION_STARTUP)
         return false;
-    /* A new run has to prove again what only the one before it knew. */
-    int64_t since_us = MAX(slot->seen->ready_boot_us, slot->seen->seen_boot_us);
+    int64_t since_us = MAX(slot->seen->ready_boot_us, slot->seen->update->since_boot_us);
     int64_t at_us = since_us + plan->spec->readiness_timeout_seconds * US_PER_S;
     if (plan->at->boot_us >= at_us)
         return true;

@@ -350,7 +350,7 @@ static void a_witness_is_of_the_first_version_that_was_seen(void **state)
         struct pod_fact *pod = pod_of(&story);
         neoset_observe_pod(memory, pod, 5 * US, 5 * US);
         const struct pod_observation *seen = neoset_memory_pod(memory, 0, pod->uid);
-        const char *named = seen->witness ? json_str(seen->witness->containers, "m") : NULL;
+        const char *named = json_str(seen->update->witness, "m");
         assert_true(str_equal(named, versions[i].named));
         pod_fact_free(pod);
     }
@@ -358,7 +358,7 @@ static void a_witness_is_of_the_first_version_that_was_seen(void **state)
     story.message = "{\"update\":\"k-1\",\"containers\":{\"m\":\"c://old\"}}";
     struct pod_fact *pod = pod_of(&story);
     neoset_observe_pod(memory, pod, 5 * US, 5 * US);
-    assert_null(neoset_memory_pod(memory, 0, pod->uid)->witness);
+    assert_null(neoset_memory_pod(memory, 0, pod->uid)->update); /* proven by it */
     pod_fact_free(pod);
     neoset_memory_free(memory);
 }
