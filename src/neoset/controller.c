@@ -308,6 +308,9 @@ static void lease_lost(void *context, const char *why)
 {
     struct controller *controller = context;
     controller->leads = false;
+    for (struct set_group *group = controller->store->groups; group; group = group->hh.next)
+        if (group->turn)
+            follow_stand_still(controller, group, "this controller does not lead");
     controller_report(controller, REPORT_WARNING, NULL, "not leading any more: %s", why);
 }
 

@@ -177,8 +177,9 @@ void follow_probe(struct controller *controller, struct set_group *group, const 
 void follow_forget_asked(struct controller *controller);
 
 /* controller_waits.c */
-/* Nobody sees what becomes of what is waited for: the waits stand still. */
-void follow_no_view(struct controller *controller, struct set_group *group);
+/* Nobody sees what becomes of what is waited for, or may act on it: the set's waits stand still until its
+ * next turn. why: for people. */
+void follow_stand_still(struct controller *controller, struct set_group *group, const char *why);
 bool follow_has_waits(struct controller *controller, struct set_group *group);
 void follow_waits(struct controller *controller, struct set_group *group,
                   const struct neoset_decision *decision);

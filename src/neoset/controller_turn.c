@@ -243,7 +243,7 @@ static void handle_set(struct controller *controller, struct set_group *group)
     }
     const char *not_fresh = NULL;
     if (!controller_is_fresh(controller, &not_fresh)) {
-        follow_no_view(controller, group);
+        follow_stand_still(controller, group, "no watch that tells what becomes of it");
         return; /* woken when the watches stream again */
     }
     struct neoset_decision decision = {0};

@@ -111,14 +111,14 @@ static void look_for_waits(struct controller *controller, struct set_group *grou
     journal_open_waits_each(controller->journal, take_open_wait, &search);
 }
 
-void follow_no_view(struct controller *controller, struct set_group *group)
+void follow_stand_still(struct controller *controller, struct set_group *group, const char *why)
 {
     look_for_waits(controller, group);
     const struct known_wait *known = NULL;
     DL_FOREACH (controller_turn_of(group)->waits, known) {
         int64_t wait = find_wait(controller, group, known->action, known->resource, known->name);
         if (wait && !journal_wait_is_held(controller->journal, wait))
-            journal_wait_hold(controller->journal, wait, "no watch that tells what becomes of it");
+            journal_wait_hold(controller->journal, wait, why);
     }
 }
 
