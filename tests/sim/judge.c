@@ -198,6 +198,9 @@ void judge_take_rewind(struct judge *judge)
     judge->blind_until_us = judge_now_us(judge) + BLIND_US;
     for (int i = 0; i < judge->world->draw->set_count; i++)
         judge_begin_epoch(&judge->sets[i]);
+    /* What was accepted since the copy never was. */
+    for (struct seen_key *key = judge->keys; key; key = key->hh.next)
+        key->accepted = false;
 }
 
 void judge_take_clock_jump(struct judge *judge)
