@@ -13,11 +13,11 @@ static const struct {
     bool is_optional;
     bool is_survey; /* hardly changes while a run lasts; what of it counts, the server checks at each write */
 } parts[SIGHT_PARTS] = {
+    [SIGHT_SETS] = {.resource = KUBE_STATEFULSET, .is_survey = true},
     [SIGHT_SET] = {.resource = KUBE_STATEFULSET},
     [SIGHT_REVISIONS] = {.resource = KUBE_REVISION},
     [SIGHT_PODS] = {.resource = KUBE_POD},
     [SIGHT_CLAIMS] = {.resource = KUBE_CLAIM},
-    [SIGHT_SETS] = {.resource = KUBE_STATEFULSET, .is_survey = true},
     [SIGHT_CLASSES] = {.resource = KUBE_CLASS, .is_optional = true, .is_survey = true},
     [SIGHT_QUOTAS] = {.resource = KUBE_QUOTA, .is_optional = true, .is_survey = true},
     [SIGHT_OWNERS] = {.resource = KUBE_STATEFULSET},
@@ -42,23 +42,30 @@ void drive_forget_survey(struct drive *drive)
     forget(drive, true);
 }
 
+static bool is_leaving(const cJSON *set)
+{
+    return kube_object_is_deleting(set) && kube_object_has_finalizer(set, "orphan");
+}
+
 /* On its way out with its finalizer nothing but the set and what is kept of it counts. */
 static bool is_wanted(const struct drive *drive, enum sight_part part)
 {
     const cJSON *set = drive->trees[SIGHT_SET];
-    bool is_leaving = kube_object_is_deleting(set) && kube_object_has_finalizer(set, "orphan");
     switch (part) {
+    case SIGHT_SETS:
+        return !drive->is_surveyed;
     case SIGHT_SET:
+        return !set; /* it was among them */
     case SIGHT_REVISIONS:
         return true;
     case SIGHT_PODS:
-        return !is_leaving;
+        return !is_leaving(set);
     case SIGHT_OWNERS:
         return !set;
     case SIGHT_EVENTS:
         return drive->converge && converge_asks_about(drive->converge);
     default:
-        return set && !is_leaving && !(parts[part].is_survey && drive->is_surveyed);
+        return set && !is_leaving(set) && !(parts[part].is_survey && drive->is_surveyed);
     }
 }
 
@@ -67,7 +74,7 @@ static void finish(struct drive *drive)
     struct env *env = drive->options.env;
     cJSON *const *trees = drive->trees;
     drive->reads_failed = 0;
-    drive->is_surveyed = drive->is_surveyed || trees[SIGHT_SETS];
+    drive->is_surveyed = drive->is_surveyed || (trees[SIGHT_SET] && !is_leaving(trees[SIGHT_SET]));
     drive->look = (struct converge_look){.set = trees[SIGHT_SET],
                                          .revisions = trees[SIGHT_REVISIONS],
                                          .pods = trees[SIGHT_PODS],
@@ -160,11 +167,26 @@ static void set_read(void *context, const struct kube_answer *answer)
     read_next(drive);
 }
 
+/* The items of a list do not say their kind. */
+static void take_set(struct drive *drive)
+{
+    const cJSON *item = kube_object_find(drive->trees[SIGHT_SETS], drive->options.converge.name);
+    if (!item)
+        return; /* that there is none the server says of the name itself */
+    cJSON *set = json_copy(item);
+    json_set_str(set, "apiVersion", "apps/v1");
+    json_set_str(set, "kind", kube_resource_info(KUBE_STATEFULSET)->kind);
+    drive->trees[SIGHT_SET] = set;
+}
+
 static void listed(void *context, cJSON *items, const struct kube_answer *answer)
 {
     struct drive *drive = context;
     drive->list = NULL;
+    json_delete(drive->trees[drive->part]);
     drive->trees[drive->part] = items;
+    if (drive->part == SIGHT_SETS && items)
+        take_set(drive);
     if (items)
         read_next(drive);
     else
@@ -234,6 +256,9 @@ static void read_part(struct drive *drive)
 void drive_read(struct drive *drive)
 {
     drive_forget_look(drive);
-    drive->part = SIGHT_SET;
-    read_part(drive);
+    drive->part = SIGHT_SETS;
+    if (is_wanted(drive, drive->part))
+        read_part(drive);
+    else
+        read_next(drive);
 }

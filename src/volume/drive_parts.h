@@ -12,11 +12,11 @@
 
 /* What is read for a look, in this order; SETS, CLASSES and QUOTAS once a run. */
 enum sight_part {
+    SIGHT_SETS,
     SIGHT_SET,
     SIGHT_REVISIONS,
     SIGHT_PODS,
     SIGHT_CLAIMS,
-    SIGHT_SETS,
     SIGHT_CLASSES,
     SIGHT_QUOTAS,
     SIGHT_OWNERS,
