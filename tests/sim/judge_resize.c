@@ -315,19 +315,23 @@ static bool is_due(struct judge *judge, const cJSON *pod, int index)
 static void judge_loss(struct judge *judge, const struct kubesim_change *change, int index)
 {
     const char *user = change->user ? change->user : "the collector";
+    /* Born between the last look and the delete, which nobody can tell the server to look for. */
+    int64_t age_us = judge_now_us(judge) - seen(judge)->born_us[index];
+    bool is_newborn = age_us < NOTED_WITHIN_US + 8 * judge->world->draw->network_us;
     if (by_us(change))
         judge_break(judge, 17, "pod %s is deleted by us: %s", change->name, change->audit_id);
     bool is_controllers = strstr(user, "statefulset-controller") != NULL;
     bool is_collectors = !change->user;
     if ((is_controllers && !is_due(judge, change->before, index)) ||
-        (is_collectors && index < least_since(judge, judge_now_us(judge) - SCALED_WITHIN_US)))
+        (is_collectors && !is_newborn && index < least_since(judge, judge_now_us(judge) - SCALED_WITHIN_US)))
         judge_break(judge, 17, "pod %s is deleted by %s, and nobody asked for that", change->name, user);
 }
 
 /* What is lost below the partition comes back as it was. */
 static void judge_birth(struct judge *judge, const struct kubesim_change *change, int index)
 {
-    const struct seen_statefulset *set = seen(judge);
+    struct seen_statefulset *set = seen(judge);
+    set->born_us[index] = judge_now_us(judge);
     const char *revision = kube_object_label(change->after, KUBE_REVISION_LABEL);
     if (*set->canary_revision && index < draw_of(judge)->partition && index < judge_wanted_replicas(judge) &&
         !str_equal(revision, set->canary_revision))
