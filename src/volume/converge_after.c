@@ -301,17 +301,29 @@ static bool is_all_that_is_wanted(struct converge *converge)
     return !converge->has_manifest || converge_decide(converge, converge->desired)->outcome == VOLUME_NOTHING;
 }
 
-/* What is kept stays: it says to whoever comes next that this is not done. */
-static void refuse_lagging(struct converge *converge)
+static char *lagging_text(const struct converge *converge)
 {
     const cJSON *claim = converge->refused_claims->child;
     int others = cJSON_GetArraySize(converge->refused_claims) - 1;
     CLEANUP_FREE char *more = others > 0 ? xasprintf(" and %d more", others) : xstrdup("");
+    return xasprintf("claim %s%s may not grow: %s", claim->string, more, claim->valuestring);
+}
+
+/* What is kept stays: it says to whoever comes next that this is not done. Whoever makes abandoned sets again
+ * has nobody to say so to, and is done when the set is there. */
+static bool is_refused_lagging(struct converge *converge)
+{
+    if (!converge->refused_claims->child)
+        return false;
+    CLEANUP_FREE char *text = lagging_text(converge);
+    if (converge->options.never_deletes) {
+        converge_note(converge, "%s", text);
+        return false;
+    }
     converge_end(
         converge, ERROR_FAILED,
-        xasprintf("StatefulSet %s has its sizes, and claim %s%s may not grow to them: %s: make room, and "
-                  "run it again",
-                  converge->name, claim->string, more, claim->valuestring));
+        xasprintf("StatefulSet %s has its sizes, and %s: make room, and run it again", converge->name, text));
+    return true;
 }
 
 /* The set has the declared sizes: whoever made it, it is completed and seen to. */
@@ -345,10 +357,8 @@ static void choose_completing(struct converge *converge)
         converge_wait(converge, ADOPTION_POLL_US, phrase);
         return;
     }
-    if (converge->refused_claims->child) {
-        refuse_lagging(converge);
+    if (is_refused_lagging(converge))
         return;
-    }
     tell_pods(converge);
     converge->is_complete = is_all_that_is_wanted(converge);
     converge->object = kept;

@@ -1413,7 +1413,7 @@ static void a_claim_that_was_made_meanwhile_is_grown_at_the_end(void **state)
     tell(scene, JOURNAL_REJECTED);
     look(scene);
     expect_end(scene, ERROR_FAILED,
-               "claim data-db-2 may not grow to them: the server's words: make room, and run");
+               "claim data-db-2 may not grow: the server's words: make room, and run it");
     /* The next run finds what is kept, and begins there. */
     converge_free(STEAL(scene->converge));
     begin_desired(scene);
