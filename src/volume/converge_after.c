@@ -301,21 +301,32 @@ static bool is_all_that_is_wanted(struct converge *converge)
     return !converge->has_manifest || converge_decide(converge, converge->desired)->outcome == VOLUME_NOTHING;
 }
 
+/* Of the claims that still lag, the first that may not grow, and why; what became of others since does not
+ * matter. NULL: there is none. The caller's. */
 static char *lagging_text(const struct converge *converge)
 {
-    const cJSON *claim = converge->refused_claims->child;
-    int others = cJSON_GetArraySize(converge->refused_claims) - 1;
+    const struct volume_items *lagging = &converge->decision.lagging;
+    const char *first = NULL;
+    int others = 0;
+    for (size_t i = 0; i < lagging->count; i++) {
+        if (!json_get(converge->refused_claims, lagging->items[i].name))
+            continue;
+        others += first != NULL;
+        first = first ? first : lagging->items[i].name;
+    }
+    if (!first)
+        return NULL;
     CLEANUP_FREE char *more = others > 0 ? xasprintf(" and %d more", others) : xstrdup("");
-    return xasprintf("claim %s%s may not grow: %s", claim->string, more, claim->valuestring);
+    return xasprintf("claim %s%s may not grow: %s", first, more, json_str(converge->refused_claims, first));
 }
 
 /* What is kept stays: it says to whoever comes next that this is not done. Whoever makes abandoned sets again
  * has nobody to say so to, and is done when the set is there. */
 static bool is_refused_lagging(struct converge *converge)
 {
-    if (!converge->refused_claims->child)
-        return false;
     CLEANUP_FREE char *text = lagging_text(converge);
+    if (!text)
+        return false;
     if (converge->options.never_deletes) {
         converge_note(converge, "%s", text);
         return false;

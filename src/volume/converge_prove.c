@@ -129,6 +129,7 @@ static bool asks_for_owners(const struct converge *converge)
  * the pods are next: they are judged by a look that is younger than all these questions. */
 static void fully_proven(struct converge *converge)
 {
+    converge->later = 0;
     str_replace(&converge->proven_uid, converge->proof_uid);
     if (converge->decision.claims.count > 0)
         choose_growing(converge);
@@ -147,9 +148,10 @@ static void go_on_proving(struct converge *converge)
         fully_proven(converge);
 }
 
+/* How often the server could not say counts until all is proven: the questions before that one are asked, and
+ * answered, each time anew. */
 static void proven(struct converge *converge, const struct kube_answer *answer, int64_t boot_us)
 {
-    converge->later = 0;
     switch (converge->stage) {
     case CONVERGE_PROVE_APPLY:
         take_manifest(converge, answer->body);

@@ -607,6 +607,24 @@ static void a_server_that_cannot_say_is_asked_again_but_not_for_ever(void **stat
     assert_in_range(asks, 2, 20);
 }
 
+/* The questions before it are answered each time anew. */
+static void a_question_that_is_never_answered_is_not_asked_for_ever(void **state)
+{
+    struct scene *scene = *state;
+    int rounds = 0;
+    begin_desired(scene);
+    for (; rounds < 100 && scene->turn.stage != CONVERGE_END; rounds++) {
+        look(scene);
+        for (int ask = 0; ask < 3; ask++)
+            agree(scene);
+        expect(scene, CONVERGE_PROVE_RIGHTS);
+        refuse(scene, 503, "ServiceUnavailable", "");
+    }
+    expect_end(scene, ERROR_UNREACHABLE, "a dry run gets no answer");
+    assert_in_range(rounds, 2, 20);
+    assert_false(converge_has_written(scene->converge));
+}
+
 static void what_the_decision_refuses_is_not_asked_for(void **state)
 {
     struct scene *scene = *state;
@@ -1425,6 +1443,32 @@ static void a_claim_that_was_made_meanwhile_is_grown_at_the_end(void **state)
     expect(scene, CONVERGE_DROP);
 }
 
+static void a_claim_that_may_not_grow_and_goes_is_in_nobodys_way(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    reach_gap(scene);
+    CLEANUP_JSON cJSON *body = json_copy(scene->turn.step->body);
+    apply(scene);
+    set_comes(scene, body, "u2");
+    change(scene->set, "{'metadata':{'annotations':null}}");
+    add_claim(scene, "data-db-2", "{}");
+    add_claim(scene, "data-db-3", "{}");
+    for (int i = 0; i < 2; i++) {
+        look(scene);
+        expect(scene, CONVERGE_CATCH_UP);
+        tell(scene, JOURNAL_REJECTED);
+    }
+    change(scene->set, "{'status':{'observedGeneration':0}}");
+    look(scene);
+    expect_phrase(scene, "has not seen db yet");
+    change(scene->set, "{'status':{'observedGeneration':1}}");
+    cJSON_Delete(cJSON_DetachItemViaPointer(scene->claims, named(scene->claims, "data-db-2")));
+    change(named(scene->claims, "data-db-3"), "{'spec':{'resources':{'requests':{'storage':'2Gi'}}}}");
+    look(scene);
+    expect(scene, CONVERGE_DROP);
+}
+
 /* Report 5: also the revisions. Acceptance 20: a pod that somebody deleted in the gap. */
 static void it_is_done_when_the_new_set_has_what_the_old_one_had(void **state)
 {
@@ -1707,6 +1751,7 @@ int main(void)
         RULE(a_proof_that_got_no_answer_is_not_taken_for_one),
         RULE(a_manifest_that_cannot_be_read_is_tried_once_more),
         RULE(a_server_that_cannot_say_is_asked_again_but_not_for_ever),
+        RULE(a_question_that_is_never_answered_is_not_asked_for_ever),
         RULE(what_the_decision_refuses_is_not_asked_for),
         RULE(a_trial_whose_name_is_taken_takes_another),
         RULE(a_claim_that_may_not_grow_is_asked_why),
@@ -1746,6 +1791,7 @@ int main(void)
         RULE(without_its_revision_a_canary_is_made_again_whole),
         RULE(somebody_who_makes_it_again_with_the_old_sizes_is_overcome_three_times),
         RULE(a_claim_that_was_made_meanwhile_is_grown_at_the_end),
+        RULE(a_claim_that_may_not_grow_and_goes_is_in_nobodys_way),
         RULE(it_is_done_when_the_new_set_has_what_the_old_one_had),
         RULE(the_file_systems_are_waited_for_when_that_is_wanted),
         RULE(what_is_asked_for_stands_in_the_journal),
