@@ -5,6 +5,10 @@
 
 enum { GOAL_MAX = 1 << 16 };
 
+/* A comma stands in older journals, and parts the sizes for programs that know no words: one of them would
+ * take the words behind it for a size without a name, and the whole for nothing to be done. */
+#define WORD_ENDS " (,;)"
+
 /* Named as the options and the command that ask for them. */
 static const struct {
     const char *word;
@@ -28,7 +32,7 @@ char *converge_goal_text(const struct converge_goal *goal)
     for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
         if (!is_set(goal, i))
             continue;
-        buf_addf(&text, "%s%s", is_first ? " (" : ", ", words[i].word);
+        buf_addf(&text, "%s%s", is_first ? " (" : "; ", words[i].word);
         is_first = false;
     }
     if (!is_first)
@@ -42,7 +46,7 @@ void converge_goal_read(const char *text, struct converge_goal *ret)
     *ret = (struct converge_goal){.sizes = xstrndup(text, length)};
     CLEANUP_FREE char *rest = xstrdup(text + length);
     char *at = NULL;
-    for (char *word = strtok_r(rest, " (,)", &at); word; word = strtok_r(NULL, " (,)", &at))
+    for (char *word = strtok_r(rest, WORD_ENDS, &at); word; word = strtok_r(NULL, WORD_ENDS, &at))
         for (size_t i = 0; i < ARRAY_SIZE(words); i++)
             if (str_equal(word, words[i].word))
                 *(bool *)((char *)ret + words[i].flag) = true;

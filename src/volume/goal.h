@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a converge was asked for, as one line of a journal that people read and `continue` goes on from:
- * "data=2Gi", or "data=2Gi (wait-for-filesystem, allow-degraded)". Pure. */
+ * "data=2Gi", or "data=2Gi (allow-degraded; wait-for-filesystem)". Pure. */
 #pragma once
 
 #include "base/buf.h"

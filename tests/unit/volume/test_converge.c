@@ -1536,7 +1536,7 @@ static void what_is_asked_for_stands_in_the_journal(void **state)
     } table[] = {
         {"data=2Gi", {(char[]){"data=2Gi"}, false, false, false}},
         {"data=2Gi,logs=1Gi (wait-for-filesystem)", {(char[]){"data=2Gi,logs=1Gi"}, true, false, false}},
-        {"data=2Gi (allow-degraded, wait-for-filesystem)", {(char[]){"data=2Gi"}, true, true, false}},
+        {"data=2Gi (allow-degraded; wait-for-filesystem)", {(char[]){"data=2Gi"}, true, true, false}},
         {"data=3Gi (recover)", {(char[]){"data=3Gi"}, false, false, true}},
     };
     for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
@@ -1551,10 +1551,30 @@ static void what_is_asked_for_stands_in_the_journal(void **state)
         converge_goal_done(&goal);
     }
     struct converge_goal newer;
-    converge_goal_read("data=2Gi (wait-for-filesystem, sing)", &newer);
+    converge_goal_read("data=2Gi (wait-for-filesystem; sing)", &newer);
     assert_string_equal(newer.sizes, "data=2Gi");
     assert_true(newer.waits_for_file_system);
     converge_goal_done(&newer);
+    converge_goal_read("data=2Gi (allow-degraded, wait-for-filesystem)", &newer); /* an older text */
+    assert_true(newer.unready_will_do && newer.waits_for_file_system);
+    converge_goal_done(&newer);
+}
+
+/* It took the whole text for sizes: what it does not understand it must refuse, not call done. */
+static void an_older_program_refuses_what_it_does_not_understand(void **state)
+{
+    struct scene *scene = *state;
+    const struct converge_goal goals[] = {
+        {(char[]){"data=2Gi"}, false, false, true},
+        {(char[]){"data=2Gi"}, true, true, true},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(goals); i++) {
+        CLEANUP_FREE char *text = converge_goal_text(&goals[i]);
+        begin(scene, (struct converge_options){.sizes = text});
+        look(scene);
+        expect_end(scene, ERROR_INVALID, "2Gi (");
+        converge_free(STEAL(scene->converge));
+    }
 }
 
 /* Trace b3: the pool is full, and nothing but Events says so. */
@@ -1795,6 +1815,7 @@ int main(void)
         RULE(it_is_done_when_the_new_set_has_what_the_old_one_had),
         RULE(the_file_systems_are_waited_for_when_that_is_wanted),
         RULE(what_is_asked_for_stands_in_the_journal),
+        RULE(an_older_program_refuses_what_it_does_not_understand),
         RULE(what_the_resizer_says_is_shown_while_it_does_not_get_on),
         RULE(the_file_system_of_an_unused_claim_is_not_waited_for),
         RULE(back_from_what_cannot_be_claims_are_lowered_above_what_they_have),
