@@ -311,6 +311,7 @@ static void lease_lost(void *context, const char *why)
     for (struct set_group *group = controller->store->groups; group; group = group->hh.next)
         if (group->turn)
             follow_stand_still(controller, group, "this controller does not lead");
+    journal_commit_soon(controller->journal); /* no turn may come before the end of this run */
     controller_report(controller, REPORT_WARNING, NULL, "not leading any more: %s", why);
 }
 

@@ -204,6 +204,23 @@ static void a_stolen_lease_stops_the_writes(void **state)
     wait_for(scene, "Completed", "mysql:8.1", 3, 120 * US_PER_S);
 }
 
+/* Also when it is killed before it leads again: the time that another one had is not its own. */
+static void who_does_not_lead_lets_its_deadlines_stand_still(void **state)
+{
+    struct scene *scene = *state;
+    scene->with_lease = true;
+    start_idle_set(scene, 3, 1);
+    set_image(scene, "mysql:none");
+    pass(scene, 30 * US_PER_S);
+    assert_string_equal(sql(scene, "SELECT count(*) FROM entry WHERE kind = 'wait_begin'"), "1");
+    assert_string_equal(sql(scene, "SELECT count(*) FROM entry WHERE kind = 'wait_hold'"), "0");
+    merge(scene, LEASE_PATH, "{\"spec\":{\"holderIdentity\":\"thief\"}}");
+    pass(scene, 6 * US_PER_S);
+    kill_program(&scene->program);
+    assert_string_equal(sql(scene, "SELECT reason FROM entry WHERE kind = 'wait_hold'"),
+                        "this controller does not lead");
+}
+
 static void copy_file(const char *from, const char *to)
 {
     FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
@@ -401,6 +418,7 @@ int main(void)
         scene_test(of_two_controllers_one_writes),
         scene_test(a_restart_need_not_wait_for_its_own_lease),
         scene_test(a_stolen_lease_stops_the_writes),
+        scene_test(who_does_not_lead_lets_its_deadlines_stand_still),
         scene_test(a_journal_that_went_back_is_not_believed),
         scene_test(sigterm_finishes_what_is_under_way_and_gives_the_lease_back),
         scene_test(once_ends_when_everything_is_as_it_should_be),
