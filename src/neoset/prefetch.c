@@ -281,8 +281,9 @@ static bool is_under_way(const struct plan *plan)
 /* It may be moved as it is now, and is not on the way. */
 static bool is_candidate(const struct plan *plan, const struct slot *slot)
 {
+    int lowest = slot->past_proof ? plan_fence(plan) : plan_stage(plan, plan->next.stage);
     bool fits = slot->in_range && slot->live && !slot->on_target && !slot->broken &&
-                ((slot->proven && slot->index >= plan_stage(plan, plan->next.stage)) || slot->past_proof);
+                (slot->proven || slot->past_proof) && slot->index >= lowest;
     bool begun = fits && ((slot->pod->has_gate && slot->pod->gate == IS_FALSE &&
                            str_equal(slot->pod->drained_for, plan->target->name)) ||
                           (slot->is_open && slot->open.lowers_availability));

@@ -230,6 +230,31 @@ static void a_pod_that_serves_and_is_never_proven_is_updated_after_its_deadline(
     assert_int_equal(fake_number(fake, "availableReplicas"), 3);
 }
 
+/* What it was to run is not fetched any more, and that it cannot be had is no failure. */
+static void a_fence_that_is_raised_holds_one_that_is_never_proven_too(void **state)
+{
+    (void)state;
+    CLEANUP_FAKE struct fake *fake = fake_make(3, "db:1");
+    fake->node = "node-a";
+    fake_run(fake, 16);
+    remove_gate(fake, "db-2");
+    fake_set_image(fake, "db:2");
+    run_until_count(fake, &fake->counts.patches, 1);
+    fake_run(fake, 3);
+    leave_unproven(fake, "db-2");
+    fake_run(fake, 3);
+    fake_set_image(fake, "db:none");
+    fake_run(fake, 320);
+    assert_non_null(strstr(fake->waits, "prefetch "));
+    fake_set_fence(fake, 3);
+    fake->wait_expired = "prefetch";
+    fake_run(fake, 3);
+    assert_null(strstr(fake->waits, "prefetch "));
+    assert_int_equal(cJSON_GetArraySize(fake->prefetches), 0);
+    assert_string_not_equal(fake_text(fake, "phase"), "Failed");
+    assert_int_equal(fake->counts.patches, 1);
+}
+
 static void another_field_means_a_new_pod_and_the_event_names_it(void **state)
 {
     (void)state;
@@ -400,6 +425,7 @@ int main(void)
         cmocka_unit_test(a_ready_that_does_not_follow_the_gate_is_waited_for_ten_seconds),
         cmocka_unit_test(a_pod_without_the_gate_is_patched_without_a_drain_and_gets_the_record),
         cmocka_unit_test(a_pod_that_serves_and_is_never_proven_is_updated_after_its_deadline),
+        cmocka_unit_test(a_fence_that_is_raised_holds_one_that_is_never_proven_too),
         cmocka_unit_test(another_field_means_a_new_pod_and_the_event_names_it),
         cmocka_unit_test(an_init_image_means_a_new_pod),
         cmocka_unit_test(recreate_always_makes_pods_anew_one_after_another),
