@@ -337,7 +337,8 @@ static void observe_proof(struct pod_observation *seen, const struct pod_fact *p
 }
 
 /* The record may be refused because others write the pod just then: what was true of the first version is so
- * later, when the new container is there already. */
+ * later, when the new container is there already. What an old kubelet has seen nobody knows: a newer one in
+ * its place must not prove anything by it. */
 static void observe_update(struct pod_observation *seen, const struct pod_fact *pod, int64_t boot_us)
 {
     uint64_t step = update_of(pod);
@@ -353,7 +354,7 @@ static void observe_update(struct pod_observation *seen, const struct pod_fact *
     struct pod_update *update = seen->update;
     if (pod->witnessed)
         json_delete(STEAL(update->witness));
-    else if (!update->witness && completion_is_seen(pod))
+    else if (!update->witness && completion_is_seen(pod) && !completion_is_old_kubelet(pod))
         update->witness = completion_witness(pod);
 }
 

@@ -343,7 +343,11 @@ static void a_witness_is_of_the_first_version_that_was_seen(void **state)
     static const struct {
         int observed;
         const char *id, *named;
-    } versions[] = {{1, "c://before", NULL}, {2, "c://old", "c://old"}, {2, "c://new", "c://old"}};
+    } versions[] = {
+        {0, "c://before", NULL}, /* of a kubelet that does not say what it has seen, and is upgraded */
+        {1, "c://before", NULL},
+        {2, "c://old", "c://old"},
+        {2, "c://new", "c://old"}};
     for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
         story.observed = versions[i].observed;
         story.id = versions[i].id;
