@@ -9,7 +9,8 @@
 
 #include "base/plant.h"
 
-/* Its next update waits for nothing: not for its own health, nor for the stage. */
+/* Its next update does not wait for its own health, nor for the stage. (A broken one does not wait for the
+ * canary either; one that serves does.) */
 static bool slot_is_sick(const struct slot *slot)
 {
     return slot->broken || slot->past_proof;
@@ -35,8 +36,8 @@ static bool has_begun(const struct slot *slot)
 static bool is_behind_canary(const struct plan *plan, const struct slot *slot)
 {
     const struct neoset_deciding *now = &plan->now;
-    if (slot_is_sick(slot) || !now->stable_proven || str_equal(now->stable, now->target) ||
-        now->done.count > 0 || PLANT("no-canary"))
+    if (slot->broken || !now->stable_proven || str_equal(now->stable, now->target) || now->done.count > 0 ||
+        PLANT("no-canary"))
         return false;
     for (size_t i = 0; i < plan->slot_count; i++) {
         const struct slot *other = &plan->slots[i];
@@ -99,7 +100,7 @@ static void go_on(struct plan *plan)
         struct slot *slot = &plan->slots[i];
         bool in_reach =
             slot->index >= stage_now(plan) || (slot_is_sick(slot) && slot->index >= plan_fence(plan));
-        int limit = plan->canary_due && !slot_is_sick(slot) ? 1 : plan->spec->budget;
+        int limit = plan->canary_due && !slot->broken ? 1 : plan->spec->budget;
         if (!slot->in_range || !has_begun(slot) || !in_reach || used >= limit || is_put_off(plan, slot) ||
             is_to_serve_again(plan, slot))
             continue;
@@ -117,9 +118,11 @@ static struct slot *find_sick(struct plan *plan)
 {
     if (plan->moved_unavailable >= plan->spec->budget && !PLANT("healing-without-bound"))
         return NULL;
+    bool is_canary_out = plan->canary_due && plan->moved_count > 0;
     for (size_t i = plan->slot_count; i-- > 0;) {
         struct slot *slot = &plan->slots[i];
-        if (slot->in_range && !slot->on_target && !slot->chosen && slot_is_sick(slot) &&
+        if (slot->in_range && !slot->on_target && !slot->chosen &&
+            (is_canary_out ? slot->broken : slot_is_sick(slot)) &&
             slot->index >= (PLANT("healing-crosses-fence") ? 0 : plan_fence(plan)) &&
             (slot->index >= stage_now(plan) || !PLANT("healing-held-to-stage")) && !is_put_off(plan, slot))
             return slot;
