@@ -259,13 +259,12 @@ static bool is_moved(const struct plan *plan, const struct slot *slot)
 }
 
 /* It serves, and what would prove its last update did not come in time: a container without our gate that
- * died by itself meanwhile leaves nothing that could. Its next update need not wait for that for ever; its
- * place in the budget it has already. */
-static bool is_past_proof(struct plan *plan, const struct slot *slot)
+ * died by itself meanwhile leaves nothing that could. */
+static bool is_unprovable(struct plan *plan, const struct slot *slot)
 {
-    if (plan->unavailable > plan->spec->budget || !slot->live || slot->proven || !slot->ready ||
-        slot->pod->ready != IS_TRUE || !slot->seen || slot->seen->ready_boot_us == NEOSET_NEVER ||
-        !slot->seen->update || slot->completion.waiting == COMPLETION_STARTUP)
+    if (!slot->live || slot->proven || !slot->ready || slot->pod->ready != IS_TRUE || !slot->seen ||
+        slot->seen->ready_boot_us == NEOSET_NEVER || !slot->seen->update ||
+        slot->completion.waiting == COMPLETION_STARTUP)
         return false;
     int64_t since_us = MAX(slot->seen->ready_boot_us, slot->seen->update->since_boot_us);
     int64_t at_us = since_us + plan->spec->readiness_timeout_seconds * US_PER_S;
@@ -289,8 +288,12 @@ void plan_model_count(struct plan *plan)
         plan->moved_unavailable += slot->moved && !slot->available;
         plan->moved_count += slot->moved && !ordinals_has(&plan->next.done, slot->ordinal);
     }
-    for (size_t i = 0; i < plan->slot_count; i++)
-        plan->slots[i].past_proof = is_past_proof(plan, &plan->slots[i]);
+    /* Its next update need not wait for ever; its place in the budget it has already. */
+    for (size_t i = 0; i < plan->slot_count; i++) {
+        struct slot *slot = &plan->slots[i];
+        slot->unprovable = is_unprovable(plan, slot);
+        slot->past_proof = slot->unprovable && plan->unavailable <= plan->spec->budget;
+    }
 }
 
 void plan_model_done(struct plan *plan)

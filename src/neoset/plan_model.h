@@ -44,7 +44,8 @@ struct slot {
     bool available;                         /* see set_available() */
     int64_t available_boot_us;              /* when its window is over; INT64_MAX: time alone does not help */
     bool broken;                            /* see is_broken() */
-    bool past_proof;                        /* see is_past_proof() */
+    bool unprovable;                        /* see is_unprovable() */
+    bool past_proof;                        /* unprovable, and the budget lets it be updated all the same */
     const struct container_fact *broken_by; /* the container that waits with an error, or NULL */
     bool on_target;                         /* ours and labelled with next.target */
     bool moved;                             /* we moved it to the target, or are about to */

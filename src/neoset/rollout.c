@@ -251,6 +251,13 @@ static void tell_waiting(struct plan *plan)
         if (!slot->in_range || slot->available || slot->on_target || !slot->live)
             continue;
         CLEANUP_FREE char *trouble = slot_trouble(plan, slot);
+        if (slot->unprovable && !slot->past_proof && !*trouble) {
+            plan_say(plan, SAY_BLOCKED,
+                     "nothing can prove the last update of %s any more, and more pods are unavailable than "
+                     "maxUnavailable lets be: raise it, or kubectl delete pod %s -n %s makes it anew.",
+                     slot->pod->name, slot->pod->name, plan->set->namespace);
+            continue;
+        }
         const char *why = *trouble ? trouble : slot->proven ? "" : "its last update is not proven yet";
         plan_say(plan, SAY_UPDATING, "waiting for %s to be available%s%s.", slot->pod->name, *why ? ": " : "",
                  why);

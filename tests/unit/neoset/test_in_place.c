@@ -218,11 +218,18 @@ static void a_pod_that_serves_and_is_never_proven_is_updated_after_its_deadline(
     fake_restart(fake);
     fake_run(fake, 100);
     assert_int_equal(fake->counts.patches, 1);
-    /* With another one away it waits on. */
-    fake_delete_pod(fake, "db-0");
+    /* With another one away it waits on, and says what a person can do. */
     fake->no_kubelet = true;
+    cJSON *other = fake_pod(fake, "db-0");
+    cJSON *condition = NULL;
+    cJSON_ArrayForEach (condition, json_path(other, "status", "conditions", NULL))
+        if (str_equal(json_str(condition, "type"), "Ready"))
+            json_set_str(condition, "status", "False");
+    json_set_str(json_get(other, "metadata"), "resourceVersion", "7000002");
     fake_run(fake, 220);
     assert_int_equal(fake->counts.patches, 1);
+    assert_non_null(
+        strstr(fake_text(fake, "message"), "raise it, or kubectl delete pod db-2 -n default makes"));
     fake->no_kubelet = false;
     assert_true(fake_run_until(fake, "Completed", 120));
     assert_int_equal(fake->counts.patches, 4);
