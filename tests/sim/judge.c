@@ -203,6 +203,11 @@ void judge_take_rewind(struct judge *judge)
         key->accepted = false;
 }
 
+void judge_take_theft(struct judge *judge)
+{
+    judge->thefts++;
+}
+
 void judge_take_clock_jump(struct judge *judge)
 {
     judge->clock_jumped = true;

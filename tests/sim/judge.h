@@ -21,6 +21,8 @@ void judge_take_start(struct judge *judge, struct program *program);
 void judge_take_end(struct judge *judge, struct program *program);
 void judge_take_lost_journal(struct judge *judge, struct program *program);
 void judge_take_fault(struct judge *judge, const char *spec);
+/* Somebody took the lease: until its term is over nobody acts, and deadlines stand still. */
+void judge_take_theft(struct judge *judge);
 void judge_take_clock_jump(struct judge *judge);
 /* The server's storage goes back to an older copy. */
 void judge_take_rewind(struct judge *judge);

@@ -161,6 +161,7 @@ struct judge {
     bool fault_pending;     /* one that was drawn may still hit */
     bool journal_lost;
     int64_t rewound_us; /* since then the journal knows of what the server has forgotten; 0: never */
+    unsigned thefts;    /* of the lease */
     bool clock_jumped;
     bool healed;
     bool quiet;

@@ -58,6 +58,8 @@ static void note_state(struct judge *judge)
 
 /* So long a healthy controller may take for anything that it owes: its longest pause between two looks at
  * what is open, and a back-off. */
+/* So long a lease holds that somebody took, and until it is tried for again. */
+#define LEASE_TERM_US (45 * US_PER_S)
 #define OWED_WITHIN_US (100 * US_PER_S)
 /* A deadline may be noticed so much later, and not within so long after a start. */
 #define EXPIRES_WITHIN_US (15 * US_PER_S)
@@ -132,7 +134,8 @@ static void look_at_deadlines(struct judge *judge, struct seen_set *set, int64_t
     for (int i = 0; i < POD_ORDINALS_MAX; i++) {
         struct seen_pod *pod = &set->pods[i];
         run_clock(set, pod, i, passed_us);
-        int64_t due_us = (spec->timeout_s + 2 * TRUTHS_MAX) * US_PER_S + EXPIRES_WITHIN_US;
+        int64_t due_us =
+            (spec->timeout_s + 2 * TRUTHS_MAX) * US_PER_S + EXPIRES_WITHIN_US + judge->thefts * LEASE_TERM_US;
         bool failed = strcmp(set->phase_text, "Failed") == 0;
         int64_t out_us = judge_now_us(judge) - pod->served_us;
         if (!pod->waits || pod->serving || out_us < EXPIRES_WITHIN_US || pod->waited_us < due_us || failed ||

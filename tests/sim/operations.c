@@ -548,6 +548,7 @@ void world_do(struct world *world, const struct operation *operation)
         if (world->draw->with_lease)
             (void)world_ask(world, "PATCH", LEASE_PATH, "application/merge-patch+json",
                             "{\"spec\":{\"holderIdentity\":\"thief\"}}");
+        judge_take_theft(world->judge);
         break;
     case DO_SNAPSHOT:
         kubesim_snapshot(sim_server_kubesim(world->server));
