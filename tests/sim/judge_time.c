@@ -58,12 +58,12 @@ static void note_state(struct judge *judge)
 
 /* So long a healthy controller may take for anything that it owes: its longest pause between two looks at
  * what is open, and a back-off. */
-/* So long a lease holds that somebody took, and until it is tried for again. */
-#define LEASE_TERM_US (45 * US_PER_S)
 #define OWED_WITHIN_US (100 * US_PER_S)
 /* A deadline may be noticed so much later, and not within so long after a start. */
 #define EXPIRES_WITHIN_US (15 * US_PER_S)
 #define START_GRACE_US (75 * US_PER_S)
+/* So long a lease holds that somebody took, and until it is tried for again. */
+#define LEASE_TERM_US (45 * US_PER_S)
 
 /* Nothing was done to the controllers and the network since then: whoever is owed something has it. */
 static bool is_owed(const struct judge *judge, int64_t since_us, int64_t within_us)
