@@ -109,9 +109,12 @@ static void look_at_gate(struct judge *judge, const struct seen_set *set, const 
 static void run_clock(const struct seen_set *set, struct seen_pod *pod, int ordinal, int64_t passed_us)
 {
     const struct seen_status *status = seen_status_now(set);
-    pod->waits = pod->there && pod->ours && !pod->deleting && status &&
-                 strcmp(pod->revision, status->target) == 0 && (status->left & (1U << ordinal)) &&
-                 !(status->done & (1U << ordinal));
+    /* Where somebody removed the status, whoever waits waits on. */
+    bool waits = status && !*status->target
+                     ? pod->waits
+                     : status && strcmp(pod->revision, status->target) == 0 &&
+                           (status->left & (1U << ordinal)) && !(status->done & (1U << ordinal));
+    pod->waits = waits && pod->there && pod->ours && !pod->deleting;
     if (!pod->waits)
         pod->waited_us = 0;
     else if (!seen_spec_now(set)->pause)
