@@ -9,11 +9,14 @@
 
 /* --- what is proven ------------------------------------------------------------------------------------- */
 
-/* The set as it will be: what the server makes of the manifest, with the declared sizes. */
-static void take_manifest(struct converge *converge, const cJSON *answered)
+/* The set as it will be: as it is, with the declared sizes. Anything else that the manifest changes is for
+ * the next apply: a set made again with another template would take it for the revision that its pods had,
+ * and give it to those below its partition. */
+static void take_manifest(struct converge *converge)
 {
+    const cJSON *live = converge->look->set;
     json_delete(converge->manifest);
-    converge->manifest = json_copy(answered);
+    converge->manifest = json_copy(live);
     recreate_put_sizes(converge->manifest, converge->desired);
     if (PLANT("template-as-declared"))
         json_set_item(json_get(converge->manifest, "spec"), "template",
@@ -21,8 +24,8 @@ static void take_manifest(struct converge *converge, const cJSON *answered)
     if (PLANT("replicas-as-declared"))
         json_set_item(json_get(converge->manifest, "spec"), "replicas",
                       json_new_int64(json_int64_or(json_get(converge->desired, "spec"), "replicas", 1)));
-    str_replace(&converge->proof_uid, kube_object_uid(answered));
-    str_replace(&converge->proof_version, kube_object_version(answered));
+    str_replace(&converge->proof_uid, kube_object_uid(live));
+    str_replace(&converge->proof_version, kube_object_version(live));
 }
 
 /* Without a manifest the live set is what will be made again: nobody is to own a field for that. */
@@ -33,7 +36,7 @@ void begin_proof(struct converge *converge, bool is_last)
     if (converge->has_manifest) {
         converge_go(converge, CONVERGE_PROVE_APPLY);
     } else {
-        take_manifest(converge, converge->look->set);
+        take_manifest(converge);
         converge_go(converge, CONVERGE_PROVE_CREATE);
     }
 }
@@ -154,7 +157,7 @@ static void proven(struct converge *converge, const struct kube_answer *answer, 
 {
     switch (converge->stage) {
     case CONVERGE_PROVE_APPLY:
-        take_manifest(converge, answer->body);
+        take_manifest(converge);
         converge_go(converge, CONVERGE_PROVE_CREATE);
         return;
     case CONVERGE_PROVE_CREATE:

@@ -334,6 +334,17 @@ static bool first_pod_is_back(const struct stage *stage)
     return strcmp(image, "none") != 0 && set_is_ready(stage);
 }
 
+static bool last_pod_is_new(const struct stage *stage)
+{
+    CLEANUP_FREE char *image = image_of(stage, "db-2");
+    return strcmp(image, "mysql:8.1") == 0;
+}
+
+static char *apply_command(const struct stage *stage)
+{
+    return xasprintf("apply -f %s/db.yaml --field-manager me" IN_TIME, stage->folder);
+}
+
 static void let_canary_out(struct stage *stage)
 {
     write_manifest(stage, 1, "1Gi", canary);
@@ -370,6 +381,43 @@ static void a_canary_stays_one(void **state)
     assert_int_equal(json_int64_or(json_get(again, "metadata"), "generation", -1),
                      json_int64_or(json_get(set, "metadata"), "generation", -2));
     assert_history(stage);
+}
+
+/* What else the manifest changes is for the apply after it: no pod is made anew while the volumes grow. */
+static void a_new_image_is_for_the_next_apply(void **state)
+{
+    struct stage *stage = *state;
+    wait_for_old_pods();
+    CLEANUP_FREE char *pods = pods_text(stage, false);
+    replace_in_manifest(stage, "mysql:8.0", "mysql:8.1");
+    expect_resize(stage, "converge", IN_TIME, 0, "the same 3 pods, none restarted", NULL);
+    let_pass(500);
+    assert_converged(stage, pods, "2Gi");
+    CLEANUP_FREE char *image = image_of(stage, "db-2");
+    assert_string_equal(image, "mysql:8.0");
+    kubectl_apply(stage, "me");
+    wait_until(stage, "the image", last_pod_is_new);
+}
+
+/* A set that is made again with a new template has no version before it: a pod below the partition that is
+ * lost would come back on the new one. */
+static void apply_leaves_a_new_image_behind_its_partition(void **state)
+{
+    struct stage *stage = *state;
+    wait_for_old_pods();
+    write_manifest(stage, 1, "2Gi", canary);
+    replace_in_manifest(stage, "mysql:8.0", "mysql:8.1");
+    CLEANUP_FREE char *line = apply_command(stage);
+    expect_run(stage, line, 0, "statefulset.apps/db  default    converged",
+               "the same 3 pods, none restarted");
+    wait_until(stage, "a canary", canary_is_out);
+    stage_write(stage, "DELETE", PODS "/db-0", "{}");
+    let_pass(500);
+    wait_until(stage, "db-0 is back", first_pod_is_back);
+    CLEANUP_FREE char *image = image_of(stage, "db-0");
+    assert_string_equal(image, "mysql:8.0");
+    CLEANUP_FREE char *newest = image_of(stage, "db-2");
+    assert_string_equal(newest, "mysql:8.1");
 }
 
 /* --- killed at each edge -------------------------------------------------------------------------------- */
@@ -477,11 +525,6 @@ static void killed_at_any_edge(struct stage *stage, int templates, bool are_grow
 
 /* --- as a part of apply --------------------------------------------------------------------------------- */
 
-static char *apply_command(const struct stage *stage)
-{
-    return xasprintf("apply -f %s/db.yaml --field-manager me" IN_TIME, stage->folder);
-}
-
 /* Report 41, report 44: no other set in its place, as other tools propose. */
 static void apply_converges_what_grew(void **state)
 {
@@ -550,6 +593,8 @@ int main(void)
         SCENE(a_growth_that_failed_is_led_back, setup),
         SCENE(what_the_resizer_says_is_shown_while_it_is_waited_for, setup),
         SCENE(a_canary_stays_one, setup),
+        SCENE(a_new_image_is_for_the_next_apply, setup),
+        SCENE(apply_leaves_a_new_image_behind_its_partition, setup),
         SCENE(apply_converges_what_grew, setup),
         SCENE(apply_converges_what_grew, setup_by_field),
         SCENE(apply_goes_on_with_a_converge_that_was_killed, setup),
