@@ -115,7 +115,8 @@ static const struct option_command commands[] = {
              "For appliers that try every object before they apply any, as Flux does: the Job is to run "
              "before the rest is applied. Printed are a ServiceAccount, a Role with what the Job does and "
              "no more, a RoleBinding, a NetworkPolicy and the Job, in this order. The Job's name has a "
-             "hash of its pod spec: the same input gives the same bytes, a changed size another Job."},
+             "hash of its pod spec: the same input gives the same bytes, a changed size another Job. The "
+             "context is not asked: a StatefulSet that names no namespace needs -n."},
     [INDEX_RESIZE_DECLARED] =
         {.name = "resize declared",
          .help = "what the resize script is told of the StatefulSets in -f: its RESIZE_DECLARED"},
@@ -134,9 +135,11 @@ static const struct option_command commands[] = {
              "the cluster, "
              "the StatefulSet is deleted with its pods left behind and made again with the larger "
              "templates, as it was. "
-             "Anything but a larger size is refused before anything is written. Stopped anywhere, "
+             "Any other change of its claim templates is refused before anything is written. Stopped "
+             "anywhere, "
              "`neosetctl continue` "
-             "or the same command goes on. The manifest is not applied: do that afterwards, as ever."},
+             "or the same command goes on. Nothing else of the manifest is applied: do that afterwards, as "
+             "ever."},
     [INDEX_RESIZE_RECOVER] =
         {.name = "resize recover",
          .help = "the way back from a growth that failed, to the smaller size that -f declares",
@@ -279,16 +282,26 @@ static const struct option_example examples[] = {
     {"adopt", "What would become of it, as a table and as the NeoSet",
      "neosetctl adopt statefulset/db --dry-run && neosetctl adopt statefulset/db --dry-run -o yaml"},
     {"adopt", "There, and back", "neosetctl adopt statefulset/db && neosetctl adopt --undo db"},
+    {"continue", "What is half done, and how it is gone on with", "neosetctl continue -A --dry-run"},
+    {"continue", "Go on with it", "neosetctl continue -n prod"},
     {"settle", "A node died with the answer: say that the step was never done",
      "neosetctl settle pod/mysql-2 --step 0123456789abcdef-46 --as absent --reason \"the node was gone\""},
     {"apply", "What would it change?", "neosetctl apply -f deploy/ -n prod --dry-run"},
     {"apply", "Apply it", "helm template db ./chart | neosetctl apply -n prod -f -"},
     {"resize job", "Before a rollout by Flux",
      "neosetctl resize job -f render.yaml -n prod > pre/resize.yaml"},
+    {"resize declared", "Is it what was meant?", "neosetctl resize declared -f render.yaml | jq ."},
     {"resize script", "Without a Job",
      "neosetctl resize script > resize.sh && RESIZE_NAMESPACE=prod RESIZE_DECLARED=$(neosetctl resize "
      "declared -f "
      "render.yaml) sh resize.sh"},
+    {"resize plan", "Which claims would grow, and may they?", "neosetctl resize plan -f db.yaml -n prod"},
+    {"resize converge", "Grow them, then apply the rest",
+     "neosetctl resize converge -f db.yaml -n prod && kubectl apply -f db.yaml -n prod"},
+    {"resize converge", "A full disk keeps the pods from being ready",
+     "neosetctl resize converge -f db.yaml -n prod --allow-degraded --wait-for-filesystem"},
+    {"resize recover", "The storage cannot become that large: declare less, and",
+     "neosetctl resize recover -f db.yaml -n prod"},
     {0},
 };
 

@@ -137,7 +137,9 @@ void choose_gap(struct converge *converge)
     if (converge->options.plans_only)
         converge_end(
             converge, ERROR_FAILED,
-            xasprintf("StatefulSet %s is gone and not made again yet: it is half done", converge->name));
+            xasprintf(
+                "StatefulSet %s is gone and not made again yet: `neosetctl continue -n %s` goes on with it",
+                converge->name, converge->namespace));
     else if (!choose_release(converge))
         converge_go(converge, CONVERGE_MAKE);
 }
@@ -407,8 +409,9 @@ void choose_after(struct converge *converge)
     take_kept(converge);
     if (converge->options.plans_only) {
         converge_end(converge, ERROR_FAILED,
-                     xasprintf("StatefulSet %s was made again and not looked after yet: it is half done",
-                               converge->name));
+                     xasprintf("StatefulSet %s was made again and not looked after yet: `neosetctl continue "
+                               "-n %s` goes on with it",
+                               converge->name, converge->namespace));
         return;
     }
     /* What was begun is ended first; what is wanted besides comes when nothing is kept any more. */

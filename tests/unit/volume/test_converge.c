@@ -1758,6 +1758,24 @@ static void a_plan_ends_before_the_first_write(void **state)
     assert_non_null(converge_decision(scene->converge));
 }
 
+/* Half done by somebody who is gone: a plan says what to type. */
+static void a_plan_of_what_is_half_done_names_the_command(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    reach_gap(scene);
+    CLEANUP_JSON cJSON *body = json_copy(scene->turn.step->body);
+    converge_free(STEAL(scene->converge));
+    begin(scene, (struct converge_options){.desired = scene->desired, .plans_only = true});
+    look(scene);
+    expect_end(scene, ERROR_FAILED, "is gone and not made again yet: `neosetctl continue -n prod` goes on");
+    converge_free(STEAL(scene->converge));
+    set_comes(scene, body, "u2");
+    begin(scene, (struct converge_options){.desired = scene->desired, .plans_only = true});
+    look(scene);
+    expect_end(scene, ERROR_FAILED, "not looked after yet: `neosetctl continue -n prod` goes on");
+}
+
 #define RULE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -1823,6 +1841,7 @@ int main(void)
         RULE(claims_are_led_back_in_the_order_of_their_names),
         RULE(where_only_claims_failed_the_set_is_left_alone),
         RULE(a_plan_ends_before_the_first_write),
+        RULE(a_plan_of_what_is_half_done_names_the_command),
     };
     return cmocka_run_group_tests_name("converge", tests, NULL, NULL);
 }
