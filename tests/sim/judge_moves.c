@@ -183,7 +183,8 @@ static void check_retry(const struct move *move)
     if (move->at->done & (1U << move->ordinal))
         judge_break(move->judge, 15, "%s is deleted for a target on which it is done", name_of(move));
     if (pod->serving && pod->served_us < move->since_us &&
-        judge_runs_its_spec(move->judge, pod, move->change->before))
+        judge_runs_its_spec(move->judge, pod, move->change->before) &&
+        !judge_is_renamed(pod, move->change->before))
         judge_break(move->judge, 15, "%s runs the target and is in service, and is deleted", name_of(move));
 }
 

@@ -45,6 +45,7 @@ struct seen_pod {
     int64_t created_us;
     bool serving;           /* ready, and in service as far as we are concerned */
     int64_t served_us;      /* since, or until, now */
+    int64_t there_us;       /* when it was there last */
     int64_t ready_since_us; /* ALWAYS_US: it is not Ready */
     int64_t ready_us;       /* when Ready was True last */
     int64_t up_us;          /* the same, whoever it belongs to: since then, while it is so */
@@ -195,6 +196,9 @@ void judge_take_pod(struct judge *judge, const struct kubesim_change *change);
 bool seen_pod_is_serving(const struct seen_pod *pod);
 /* What runs is what its spec asks for, by the kubelet's own books. */
 bool judge_runs_its_spec(struct judge *judge, const struct seen_pod *pod, const cJSON *tree);
+/* An old kubelet reports another name of the image that a container runs: two tags of one digest. No content proves
+ * such an update. */
+bool judge_is_renamed(const struct seen_pod *pod, const cJSON *tree);
 /* A container was started last from another image than the spec names now. */
 bool judge_runs_another(struct judge *judge, const struct seen_pod *pod, const cJSON *tree);
 const cJSON *judge_pod_tree(struct judge *judge, const char *name);

@@ -116,6 +116,8 @@ static void note_times(struct judge *judge, struct seen_pod *pod, const struct s
             pod->good_until_us = by_us ? NEVER_US : now_us;
     }
     pod->serving = serves;
+    if (pod->there || before->there)
+        pod->there_us = now_us;
     bool up = pod->there && !pod->deleting && !pod->ended && pod->ready && (!pod->has_gate || pod->gate == 1);
     if (up && !pod->up)
         pod->up_us = now_us;
@@ -255,6 +257,18 @@ static const char *image_of(const cJSON *tree, const char *container)
             return json_str(item, "image");
     }
     return NULL;
+}
+
+bool judge_is_renamed(const struct seen_pod *pod, const cJSON *tree)
+{
+    const cJSON *item = NULL;
+    cJSON_ArrayForEach (item, json_path(tree, "status", "containerStatuses", NULL)) {
+        const char *spec = image_of(tree, json_str(item, "name"));
+        const char *told = json_str(item, "image");
+        if (pod->is_old && spec && told && !str_ends_with(told, spec))
+            return true;
+    }
+    return false;
 }
 
 bool judge_runs_another(struct judge *judge, const struct seen_pod *pod, const cJSON *tree)

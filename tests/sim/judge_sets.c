@@ -211,7 +211,7 @@ static struct most most_since(struct judge *judge, const struct seen_set *set,
         const struct seen_pod *pod = &set->pods[i];
         bool serving = pod->serving || pod->served_us > since_us;
         /* Somebody removed what names the target: it will be what it was. */
-        bool updated = status && (pod->there || pod->served_us > since_us) &&
+        bool updated = status && (pod->there || pod->there_us > since_us) &&
                        (!*status->target || strcmp(pod->revision, status->target) == 0);
         most.ready += pod->ready || pod->ready_us > since_us;
         most.serving += serving;
