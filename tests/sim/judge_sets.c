@@ -257,8 +257,7 @@ static void check_failed(struct judge *judge, const struct seen_set *set)
     for (const struct seen_spec *old; (old = seen_spec_since(set, NEVER_US, &at)) != NULL;)
         timeout_s = MIN(timeout_s, old->timeout_s);
     for (int i = 0; i < POD_ORDINALS_MAX; i++)
-        if (set->pods[i].waits)
-            longest_us = MAX(longest_us, set->pods[i].waited_us);
+        longest_us = MAX(longest_us, set->pods[i].believed_us);
     /* What is decided may take long to arrive: the clock began with the decision. */
     const struct world *world = judge->world;
     longest_us += 5 * US_PER_S + 3 * world->disk_us + (judge->fault_pending ? 15 * US_PER_S : 0);

@@ -106,7 +106,8 @@ static void look_at_gate(struct judge *judge, const struct seen_set *set, const 
 /* --- deadlines (9) -------------------------------------------------------------------------------------- */
 
 /* Time runs for a moved pod until it is done, unless the set is paused. */
-static void run_clock(const struct seen_set *set, struct seen_pod *pod, int ordinal, int64_t passed_us)
+static void run_clock(const struct judge *judge, const struct seen_set *set, struct seen_pod *pod,
+                      int ordinal, int64_t passed_us)
 {
     const struct seen_status *status = seen_status_now(set);
     /* Where somebody removed the status, whoever waits waits on. */
@@ -119,6 +120,8 @@ static void run_clock(const struct seen_set *set, struct seen_pod *pod, int ordi
         pod->waited_us = 0;
     else if (!seen_spec_now(set)->pause)
         pod->waited_us += passed_us;
+    bool blind = !pod->waits && pod->believed_us > 0 && judge_now_us(judge) <= judge->blind_until_us;
+    pod->believed_us = blind ? pod->believed_us + passed_us : pod->waited_us;
 }
 
 static bool is_in_reach(const struct seen_spec *spec, int ordinal)
@@ -136,7 +139,7 @@ static void look_at_deadlines(struct judge *judge, struct seen_set *set, int64_t
         set->fetching_us += passed_us;
     for (int i = 0; i < POD_ORDINALS_MAX; i++) {
         struct seen_pod *pod = &set->pods[i];
-        run_clock(set, pod, i, passed_us);
+        run_clock(judge, set, pod, i, passed_us);
         int64_t due_us =
             (spec->timeout_s + 2 * TRUTHS_MAX) * US_PER_S + EXPIRES_WITHIN_US + judge->thefts * LEASE_TERM_US;
         bool failed = strcmp(set->phase_text, "Failed") == 0;
