@@ -118,6 +118,19 @@ static void draw(struct follower *follower, const char *text)
 
 /* --- each look --- */
 
+/* What was written since the look before. */
+static int refresh(const struct ctl_follow *what, int64_t now_us, struct error **err)
+{
+    int r = 0;
+    if (what->journal)
+        what->journal->now_us = now_us;
+    for (size_t i = 0; r == 0 && what->journal && i < what->journal->count; i++) {
+        bool moved;
+        r = journal_reader_refresh(what->journal->journals[i].reader, &moved, err);
+    }
+    return r;
+}
+
 static int report(const struct ctl_follow *what, const struct ctl_picture *picture, char **ret,
                   struct error **err)
 {
@@ -128,15 +141,8 @@ static int report(const struct ctl_follow *what, const struct ctl_picture *pictu
     if (what->journal) {
         before = what->journal->out;
         what->journal->out = &apart;
-        what->journal->now_us = picture->at_us;
     }
-    int r = 0;
-    for (size_t i = 0; r == 0 && what->journal && i < what->journal->count; i++) {
-        bool moved;
-        r = journal_reader_refresh(what->journal->journals[i].reader, &moved, err);
-    }
-    if (r == 0)
-        r = ctl_report_status(&apart, what->look, &picture->set, &picture->pods, picture->at_us,
+    int r = ctl_report_status(&apart, what->look, &picture->set, &picture->pods, picture->at_us,
                               what->journal, err);
     if (what->journal)
         what->journal->out = before;
@@ -154,20 +160,38 @@ static void drop_own_command(const struct set_view *set, char *text)
         text[strlen(text) - strlen(own)] = '\0';
 }
 
+/* The line of a log; the caller's. */
+static int line_of(const struct ctl_follow *what, const struct ctl_picture *picture, char **ret,
+                   struct error **err)
+{
+    CLEANUP_FREE struct findings *findings = xcalloc(1, sizeof *findings);
+    int r = what->journal ? ctl_find_controller(what->journal, &picture->set, findings, err) : 0;
+    if (r == 0)
+        *ret = ctl_status_line(&picture->set, &findings->journals);
+    findings_done(findings);
+    return r;
+}
+
 static int show_picture(struct follower *follower, const struct ctl_picture *picture, struct error **err)
 {
     const struct ctl_follow *what = follower->what;
+    int r = refresh(what, picture->at_us, err);
+    if (r < 0)
+        return r;
     if (what->look->is_terminal) {
         CLEANUP_FREE char *text = NULL;
         look_refresh(what->look);
-        int r = report(what, picture, &text, err);
+        r = report(what, picture, &text, err);
         if (r < 0)
             return r;
         drop_own_command(&picture->set, text);
         draw(follower, text);
         return out_flush(what->out, err);
     }
-    CLEANUP_FREE char *line = ctl_status_line(&picture->set);
+    CLEANUP_FREE char *line = NULL;
+    r = line_of(what, picture, &line, err);
+    if (r < 0)
+        return r;
     if (str_equal(line, follower->line))
         return 0;
     str_replace(&follower->line, line);

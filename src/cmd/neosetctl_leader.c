@@ -3,6 +3,7 @@
 
 #include "base/time_text.h"
 #include "control/lease.h"
+#include "journal/verify.h"
 #include "kube/object.h"
 
 static const char lease_name[] = "neoset";
@@ -22,6 +23,16 @@ static int64_t length_us(const cJSON *lease)
 {
     int64_t seconds = json_int64_or(json_get(lease, "spec"), "leaseDurationSeconds", LENGTH_DEFAULT_S);
     return MIN(MAX(seconds, 1), (int64_t)LENGTH_MAX_S) * US_PER_S;
+}
+
+/* The caller's, or NULL. */
+static char *journal_of(const cJSON *lease)
+{
+    struct journal_head head;
+    const char *text = kube_object_annotation(lease, LEASE_HEAD_ANNOTATION);
+    if (journal_head_parse_json(text, &head, NULL) < 0)
+        return NULL;
+    return xstrndup(head.journal_id, sizeof head.journal_id);
 }
 
 /* The one that was renewed last: of several controllers, each with namespaces of its own, any may be ours. */
@@ -50,13 +61,14 @@ void ctl_leader_make(const cJSON *leases, int64_t now_us, struct ctl_leader *ret
     ret->is_here = is_held && now_us - ret->seen_us <= LEASE_LENGTHS * length_us(lease);
     if (ret->is_here)
         return;
+    ret->journal = journal_of(lease);
     char at[TIME_TEXT_SIZE];
     time_format_seconds(ret->seen_us, at);
     /* Behind the name of the pod or host stands the run's nonce. */
     const char *end = is_held ? strrchr(holder, '_') : NULL;
     int length = (int)MIN(end ? (size_t)(end - holder) : strlen(is_held ? holder : ""), (size_t)253);
-    ret->away = is_held ? xasprintf("it was last seen at %s as %.*s (Lease %s/%s)", at, length, holder,
-                                    namespace, lease_name)
+    ret->away = is_held ? xasprintf("it was last seen at %s as %.*s (renewing Lease %s/%s, every 5 s)", at,
+                                    length, holder, namespace, lease_name)
                         : xasprintf("it was stopped, and was last seen at %s (Lease %s/%s)", at, namespace,
                                     lease_name);
     ret->next = xasprintf(
@@ -84,5 +96,6 @@ void ctl_leader_done(struct ctl_leader *leader)
 {
     free(leader->away);
     free(leader->next);
+    free(leader->journal);
     *leader = (struct ctl_leader){0};
 }

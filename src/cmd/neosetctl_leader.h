@@ -2,15 +2,17 @@
  *
  * Is a neoset-controller at work? By its Lease, where that may be read: the one called neoset (the default of
  * --lease) of whatever namespace, that carries a journal's head. A controller with --no-lease has none, and
- * nothing is said of it. Reads only. */
+ * nothing is said of it here: its journal tells, where that was named (ctl_find_controller). Reads only. */
 #pragma once
 
 #include "cmd/neosetctl_server.h"
 
 struct ctl_leader {
     bool is_here;    /* it was seen lately */
-    char *away;      /* "it was last seen at TIME as NAME (Lease NAMESPACE/NAME)"; NULL: nothing is known */
+    char *away;      /* "it was last seen at TIME as NAME (renewing Lease NAMESPACE/NAME, every 5 s)"; NULL:
+                        nothing is known */
     char *next;      /* the command that helps; NULL as above */
+    char *journal;   /* the id of the journal whose head the Lease carries; NULL: none can be read there */
     int64_t seen_us; /* wall; 0: unknown */
 };
 

@@ -22,13 +22,18 @@ static bool is_moving(const struct set_view *set, const struct pod_views *pods, 
     return false;
 }
 
-char *set_view_away(const struct set_view *set, const char *dead_journal)
+char *set_view_away(const struct set_view *set, const struct journals_view *journals)
 {
+    const struct journals_view none = {0};
+    journals = journals ? journals : &none;
+    /* A lock that is held is seen on this machine, now; a Lease may be left over from somebody else. */
+    if (journals->live)
+        return NULL;
     if (set->away)
         return xasprintf("no neoset-controller is at work: %s", set->away);
     /* One that is at work elsewhere has another journal: this one is a copy. */
-    if (dead_journal && !set->is_led)
-        return xasprintf("no neoset-controller is at work on %s (unless that is a copy)", dead_journal);
+    if (journals->dead && !set->is_led)
+        return xasprintf("no neoset-controller is at work on %s (unless that is a copy)", journals->dead);
     return NULL;
 }
 
@@ -46,15 +51,26 @@ static char *next_of_trouble(const struct set_view *set, const struct pod_view *
                 : xasprintf("kubectl describe pod %s -n %s", pod->name, set->namespace);
 }
 
-static char *next_of_away(const struct set_view *set, const char *dead_journal)
+static char *next_of_away(const struct set_view *set, const struct journals_view *journals)
 {
     if (set->away_next)
         return xstrdup(set->away_next);
     return xasprintf("neoset-audit runs --journal %s   (how did the controller end? start it again)",
-                     dead_journal);
+                     journals->dead);
 }
 
-char *set_view_next(const struct set_view *set, const struct pod_views *pods, const char *dead_journal)
+static char *next_of_unseen(const struct set_view *set, const struct journals_view *journals)
+{
+    if (journals && journals->live)
+        return xasprintf("neosetctl status %s -n %s -w   (it is seen in a moment, if the controller may see "
+                         "namespace %s)",
+                         set->name, set->namespace, set->namespace);
+    return xasprintf("kubectl get lease -A   (is a neoset-controller running, and may it see namespace %s?)",
+                     set->namespace);
+}
+
+char *set_view_next(const struct set_view *set, const struct pod_views *pods,
+                    const struct journals_view *journals)
 {
     const struct pod_view *trouble = first_trouble(pods);
     bool is_rolling = set->is_rolling;
@@ -66,13 +82,11 @@ char *set_view_next(const struct set_view *set, const struct pod_views *pods, co
     if (set->is_deleting)
         return xasprintf("kubectl get neo/%s -n %s -o yaml   (who holds a finalizer?)", set->name,
                          set->namespace);
-    CLEANUP_FREE char *away = set_view_away(set, dead_journal);
+    CLEANUP_FREE char *away = set_view_away(set, journals);
     if (away)
-        return next_of_away(set, dead_journal);
+        return next_of_away(set, journals);
     if (!set_view_is_observed(set))
-        return xasprintf(
-            "kubectl get lease -A   (is a neoset-controller running, and may it see namespace %s?)",
-            set->namespace);
+        return next_of_unseen(set, journals);
     if (set->is_adopting)
         return xasprintf("neosetctl continue -n %s   (its adoption is not finished: how to go on, or back)",
                          set->namespace);

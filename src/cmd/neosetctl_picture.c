@@ -64,6 +64,7 @@ static void look_at_leader(struct ctl_server *server, struct ctl_picture *pictur
     picture->set.is_led = picture->leader.is_here;
     picture->set.away = picture->leader.away;
     picture->set.away_next = picture->leader.next;
+    picture->set.away_journal = picture->leader.journal;
     picture->set.seen_us = picture->leader.seen_us;
 }
 

@@ -58,9 +58,9 @@ void ctl_add_command(struct buf *text, const char *name, const char *command)
 }
 
 void ctl_add_away(struct buf *text, const struct sheet_look *look, const struct set_view *set,
-                  const char *dead_journal, int64_t now_us)
+                  const struct journals_view *journals, int64_t now_us)
 {
-    CLEANUP_FREE char *away = set_view_away(set, dead_journal);
+    CLEANUP_FREE char *away = set_view_away(set, journals);
     if (!away)
         return;
     char age[TIME_TEXT_SIZE];
@@ -74,6 +74,14 @@ void ctl_add_away(struct buf *text, const struct sheet_look *look, const struct 
     buf_add_text(text, sheet_tone_off(look, TONE_BAD));
 }
 
+char *ctl_outdated_text(const struct set_view *set)
+{
+    if (!set->has_status || set->is_deleting || set_view_is_observed(set))
+        return NULL;
+    return xasprintf("%s, %" PRId64 " of %" PRId64 " updated, %" PRId64 " ready%s%s", set->phase,
+                     set->updated, set->replicas, set->ready, *set->message ? ": " : "", set->message);
+}
+
 static const char *phase_text(const struct set_view *set)
 {
     if (set->is_deleting)
@@ -84,12 +92,16 @@ static const char *phase_text(const struct set_view *set)
 void ctl_add_head(struct buf *text, const struct sheet_look *look, const struct set_view *set)
 {
     CLEANUP_FREE char *title = xasprintf("NeoSet %s in %s: ", set->name, set->namespace);
+    CLEANUP_FREE char *outdated = ctl_outdated_text(set);
+    enum sheet_tone tone = outdated ? TONE_WARN : ctl_tone_of_phase(set->phase);
     escape_plain(text, title);
-    buf_add_text(text, sheet_tone_on(look, ctl_tone_of_phase(set->phase)));
-    escape_plain(text, phase_text(set));
-    buf_add_text(text, sheet_tone_off(look, ctl_tone_of_phase(set->phase)));
-    buf_addf(text, ", %" PRId64 " of %" PRId64 " updated, %" PRId64 " ready\n", set->updated, set->wanted,
-             set->ready);
+    buf_add_text(text, sheet_tone_on(look, tone));
+    escape_plain(text, outdated ? "changed, and no controller has seen that yet" : phase_text(set));
+    buf_add_text(text, sheet_tone_off(look, tone));
+    if (!outdated)
+        buf_addf(text, ", %" PRId64 " of %" PRId64 " updated, %" PRId64 " ready", set->updated, set->wanted,
+                 set->ready);
+    buf_add_char(text, '\n');
 }
 
 /* On a terminal that is too narrow for it, a command goes on behind a backslash, and its remark on a line of

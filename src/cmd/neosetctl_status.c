@@ -399,7 +399,10 @@ static void add_summary(struct buf *text, const struct sheet_look *look, const s
     CLEANUP_FREE char *budget =
         xasprintf("%" PRId64 " may be unavailable; %" PRId64 " of %" PRId64 " are available", set->budget,
                   set->available, set->wanted);
-    if (*set->message)
+    CLEANUP_FREE char *outdated = ctl_outdated_text(set);
+    if (outdated)
+        ctl_add_field(text, look, "before", outdated);
+    else if (*set->message)
         ctl_add_field(text, look, "message", set->message);
     ctl_add_field(text, look, "image", image);
     ctl_add_field(text, look, "revision", revision);
@@ -445,7 +448,7 @@ static void status_text(struct out *out, const struct sheet_look *look, const st
                         const struct pod_views *pods, int64_t now_us, const struct findings *findings,
                         const char *next)
 {
-    ctl_add_away(&out->text, look, set, findings->dead_journal, now_us);
+    ctl_add_away(&out->text, look, set, &findings->journals, now_us);
     ctl_add_head(&out->text, look, set);
     add_summary(&out->text, look, set, pods, now_us);
     ctl_add_findings(&out->text, look, findings);
@@ -464,8 +467,10 @@ int ctl_report_status(struct out *out, const struct sheet_look *look, const stru
                       const struct pod_views *pods, int64_t now_us, struct audit *journal, struct error **err)
 {
     CLEANUP_FREE struct findings *findings = xcalloc(1, sizeof *findings);
-    int r = journal ? ctl_find_in_journal(journal, set, findings, err) : 0;
-    CLEANUP_FREE char *next = set_view_next(set, pods, findings->dead_journal);
+    int r = journal ? ctl_find_controller(journal, set, findings, err) : 0;
+    if (r == 0 && journal)
+        r = ctl_find_in_journal(journal, set, findings, err);
+    CLEANUP_FREE char *next = set_view_next(set, pods, &findings->journals);
     if (r < 0)
         ;
     else if (look->format == SHEET_JSON || look->format == SHEET_YAML)
@@ -478,17 +483,19 @@ int ctl_report_status(struct out *out, const struct sheet_look *look, const stru
     return r;
 }
 
-char *ctl_status_line(const struct set_view *set)
+char *ctl_status_line(const struct set_view *set, const struct journals_view *journals)
 {
     struct sheet_look plain = {.format = SHEET_TABLE, .columns = 100};
     struct buf text = BUF_INIT((size_t)64 * 1024);
-    CLEANUP_FREE char *away = set_view_away(set, NULL);
+    CLEANUP_FREE char *away = set_view_away(set, journals);
     if (away) {
         escape_plain(&text, away);
         buf_add_text(&text, "; ");
     }
     ctl_add_head(&text, &plain, set);
     buf_trim_end(&text);
+    if (!set_view_is_observed(set))
+        return buf_take(&text);
     if (set->is_rolling)
         buf_addf(&text, ", stage %" PRId64, set->first_ordinal + set->stage);
     if (*set->message) {

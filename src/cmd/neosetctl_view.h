@@ -36,6 +36,7 @@ struct set_view {
      * re-created instead of patched, with the first field that forces it. */
     bool is_led;
     const char *away, *away_next; /* NULL */
+    const char *away_journal;     /* the id of the journal of whoever is away, or NULL */
     int64_t seen_us;              /* 0 */
     const char *recreates;        /* NULL */
     const char *waited_for;       /* status.currentUpdatePod, "" when there is none */
@@ -116,11 +117,17 @@ void revision_views_make(const struct set_view *set, const cJSON *objects, const
                          struct revision_views *ret);
 void revision_views_done(struct revision_views *revisions);
 
+/* What the journals that people named tell of controllers: paths, borrowed; NULL: there is none of these. */
+struct journals_view {
+    const char *dead; /* nobody writes it (or it is a copy) */
+    const char *live; /* a controller writes it, and what the Lease says of one that is away is of another */
+};
+
 /* "No neoset-controller is at work: ...", without a full stop, in words that stay the same as long as it is
- * so; the caller's. NULL: one is, or nothing is known. dead_journal: as below. */
-char *set_view_away(const struct set_view *set, const char *dead_journal);
+ * so; the caller's. NULL: one is, or nothing is known. journals NULL: none was named. */
+char *set_view_away(const struct set_view *set, const struct journals_view *journals);
 /* The command that shows why the first container in a crash loop ended; the caller's. NULL: there is none. */
 char *pod_view_logs(const struct set_view *set, const struct pod_view *pod);
-/* The command that helps most in this state, the caller's. dead_journal: a journal without a running
- * controller, or NULL when nothing is known of one. */
-char *set_view_next(const struct set_view *set, const struct pod_views *pods, const char *dead_journal);
+/* The command that helps most in this state, the caller's. journals: as above. */
+char *set_view_next(const struct set_view *set, const struct pod_views *pods,
+                    const struct journals_view *journals);

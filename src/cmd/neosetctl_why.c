@@ -49,18 +49,21 @@ void ctl_add_findings(struct buf *text, const struct sheet_look *look, const str
 
 static void find_in_set(const struct set_view *set, struct findings *findings)
 {
-    if (set->away)
+    if (set->away && !findings->journals.live)
         find(findings, "controller", "%s", set->away);
     if (set->is_deleting)
         find(findings, "set", "the set is being deleted");
+    const char *question = findings->journals.live ? "" : ": is neoset-controller running?";
     if (!set->has_status)
-        find(findings, "set", "no controller has looked at the set yet: is neoset-controller running?");
+        find(findings, "set", "no controller has looked at the set yet%s", question);
     else if (set->observed_generation < set->generation)
         find(findings, "set",
-             "the controller has not seen generation %" PRId64 " of the set yet (it saw %" PRId64
-             "): is neoset-controller running?",
-             set->generation, set->observed_generation);
-    if (*set->message)
+             "the controller has not seen generation %" PRId64 " of the set yet (it saw %" PRId64 ")%s",
+             set->generation, set->observed_generation, question);
+    CLEANUP_FREE char *outdated = ctl_outdated_text(set);
+    if (outdated)
+        find(findings, "before", "%s", outdated);
+    else if (*set->message)
         find(findings, "status", "%s", set->message);
     if (set->is_adopting)
         find(findings, "set",
@@ -178,8 +181,10 @@ static bool note_wait(void *context, const struct journal_wait_record *wait)
     char budget[TIME_TEXT_SIZE];
     duration_format(audit_wait_spent_us(search->audit, search->journal, wait), spent);
     duration_format(MAX(wait->budget_us, 0), budget);
-    find(search->findings, "journal", "waits for %s of %s/%s: %s of %s spent%s%s%s", wait->begin.action,
-         wait->begin.object, wait->begin.name, spent, budget, wait->held ? ", on hold" : "",
+    /* Of one that is gone only what it wrote down is known. */
+    const char *as_of = search->journal->meta->lives ? "" : " at the newest entry";
+    find(search->findings, "journal", "waits for %s of %s/%s: %s of %s spent%s%s%s%s", wait->begin.action,
+         wait->begin.object, wait->begin.name, spent, budget, as_of, wait->held ? ", on hold" : "",
          wait->begin.reason ? ": " : "", wait->begin.reason ? wait->begin.reason : "");
     return true;
 }
@@ -292,16 +297,72 @@ static int search_journal(struct journal_search *search, struct error **err)
     return r < 0 ? r : journal_read_open_steps(reader, note_step, search, err);
 }
 
+/* The Lease is this very run's: it has stopped renewing it, and does nothing. */
+static bool lease_is_of(const struct journal_search *search, const struct journal_run_record *run)
+{
+    const struct set_view *set = search->set;
+    return str_equal(set->away_journal, search->journal->meta->journal_id) && run->begun_us <= set->seen_us;
+}
+
+static bool judge_run(void *context, const struct journal_run_record *run)
+{
+    struct journal_search *search = context;
+    const char *path = search->journal->meta->path;
+    const char *host = run->identity && *run->identity ? run->identity : "-";
+    char since[TIME_TEXT_SIZE];
+    time_format_seconds(run->begun_us, since);
+    if (search->set->away && lease_is_of(search, run)) {
+        find(search->findings, "controller",
+             "%s runs on %s (pid %" PRId64
+             ", since %s) and does not renew its Lease: it cannot reach the API "
+             "server, or cannot write its journal",
+             host, path, run->pid, since);
+        return false;
+    }
+    search->findings->journals.live = path;
+    if (search->set->away)
+        find(search->findings, "controller",
+             "at work is %s (pid %" PRId64 ", since %s): it holds the lock of %s, and that is believed. The "
+             "Lease is of another: %s",
+             host, run->pid, since, path, search->set->away);
+    return false;
+}
+
+int ctl_find_controller(struct audit *audit, const struct set_view *set, struct findings *findings,
+                        struct error **err)
+{
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < audit->count; i++) {
+        struct journal_search search = {
+            .audit = audit, .journal = &audit->journals[i], .set = set, .findings = findings};
+        if (search.journal->meta->lives)
+            r = journal_read_runs(search.journal->reader, 1, judge_run, &search, err);
+        else
+            findings->journals.dead = search.journal->meta->path;
+    }
+    return r;
+}
+
+/* What it says of waits was so then. */
+static void tell_dead(const struct audit *audit, const struct journal_meta *meta, struct findings *findings)
+{
+    char at[TIME_TEXT_SIZE];
+    char age[TIME_TEXT_SIZE];
+    time_format_seconds(meta->head_at_us, at);
+    duration_format(MAX(audit->now_us - meta->head_at_us, 0), age);
+    find(findings, "journal",
+         "no controller is running on %s (unless that is a copy); its newest entry is of %s (%s ago)",
+         meta->path, at, age);
+}
+
 int ctl_find_in_journal(struct audit *audit, const struct set_view *set, struct findings *findings,
                         struct error **err)
 {
     int r = 0;
     for (size_t i = 0; r == 0 && i < audit->count; i++) {
         const struct journal_meta *meta = audit->journals[i].meta;
-        if (!meta->lives) {
-            findings->dead_journal = meta->path;
-            find(findings, "journal", "no controller is running on %s (unless that is a copy)", meta->path);
-        }
+        if (!meta->lives)
+            tell_dead(audit, meta, findings);
         struct journal_search search = {
             .audit = audit, .journal = &audit->journals[i], .set = set, .findings = findings};
         r = search_journal(&search, err);
@@ -319,13 +380,13 @@ static int64_t held_back(const struct set_view *set, const struct pod_views *pod
     return set->is_rolling ? count : 0;
 }
 
-static char *cause_in_set(const struct set_view *set, const char *dead_journal)
+static char *cause_in_set(const struct set_view *set, const struct journals_view *journals)
 {
     if (set->is_deleting)
         return xstrdup(set->is_adopting ? "it is on its way back to a StatefulSet, and that is not finished"
                                         : "it is being deleted");
-    if (set->away)
-        return set_view_away(set, dead_journal);
+    if (set->away && !journals->live)
+        return set_view_away(set, journals);
     if (!set->has_status)
         return xstrdup("no controller has looked at it yet");
     if (set->observed_generation < set->generation)
@@ -375,15 +436,15 @@ static char *cause_that_passes(const struct set_view *set, const struct pod_view
 static char *cause_of(const struct set_view *set, const struct pod_views *pods,
                       const struct findings *findings)
 {
-    CLEANUP_FREE char *cause = cause_in_set(set, findings->dead_journal);
+    CLEANUP_FREE char *cause = cause_in_set(set, &findings->journals);
     if (!cause && findings->doubt)
         cause = xstrdup(findings->doubt);
     if (!cause)
         cause = cause_that_stays(set, pods);
     /* Last, because a copy of a journal looks the same. */
     bool waits = set->is_rolling || pod_views_waited_for(set, pods);
-    if (!cause && findings->dead_journal && waits && held_back(set, pods) == 0)
-        cause = set_view_away(set, findings->dead_journal);
+    if (!cause && findings->journals.dead && waits && held_back(set, pods) == 0)
+        cause = set_view_away(set, &findings->journals);
     if (!cause)
         cause = cause_that_passes(set, pods);
     if (cause)
@@ -421,10 +482,12 @@ int ctl_report_why(struct out *out, const struct sheet_look *look, const struct 
                    const struct pod_views *pods, int64_t now_us, struct audit *journal, struct error **err)
 {
     CLEANUP_FREE struct findings *findings = xcalloc(1, sizeof *findings);
+    int r = journal ? ctl_find_controller(journal, set, findings, err) : 0;
     find_in_set(set, findings);
     find_in_pods(set, pods, now_us, findings);
-    int r = journal ? ctl_find_in_journal(journal, set, findings, err) : 0;
-    CLEANUP_FREE char *next = set_view_next(set, pods, findings->dead_journal);
+    if (r == 0 && journal)
+        r = ctl_find_in_journal(journal, set, findings, err);
+    CLEANUP_FREE char *next = set_view_next(set, pods, &findings->journals);
     CLEANUP_FREE char *cause = cause_of(set, pods, findings);
     if (r == 0 && ctl_is_text(look)) {
         ctl_add_wrapped(&out->text, look, 0, cause);

@@ -116,6 +116,7 @@ struct scene {
     bool is_adopting;
     const char *away;      /* what its Lease says of the controller */
     const char *recreates; /* why pods are re-created */
+    int64_t generation;    /* 0: the one that was looked at */
 };
 
 static const struct scene scenes[] = {
@@ -175,9 +176,13 @@ static const struct scene scenes[] = {
      "'observedGeneration':2,'replicas':0,'phase':'Paused','message':'waits for the pods of the "
      "StatefulSet.'",
      "SSf", .columns = 80, .is_adopting = true},
+    {"changed", 3, "'partition':0",
+     REST("Completed", "mysql-new", "mysql:8.1", 3, "all 3 pods run mysql:8.1."), "TTT", .columns = 80,
+     .generation = 3},
     {"away", 5, "'partition':0", ROLL("RollingOut", 4, 1, 4, 3, "4", "mysql-3 is updated, and not ready."),
      "OOOuT", .columns = 80,
-     .away = "it was last seen at 2026-11-30T07:48:00Z as neoset-0 (Lease neoset-system/neoset)"},
+     .away = "it was last seen at 2026-11-30T07:48:00Z as neoset-0 (renewing Lease neoset-system/neoset, "
+             "every 5 s)"},
 };
 
 static cJSON *set_of_scene(const struct scene *scene)
@@ -195,6 +200,7 @@ static void make_picture(const struct scene *scene, struct ctl_picture *ret)
     *ret = (struct ctl_picture){
         .object = set_of_scene(scene), .pod_objects = pods_of(scene->pods), .at_us = NOW_US};
     set_view_make(ret->object, &ret->set);
+    ret->set.generation = scene->generation > 0 ? scene->generation : ret->set.generation;
     ret->set.away = scene->away;
     ret->set.away_next = scene->away ? "kubectl get lease,pods -n neoset-system   (start it again)" : NULL;
     ret->set.seen_us = NOW_US - 12 * 60 * US_PER_S;
@@ -360,7 +366,7 @@ static void the_first_sentence_is_the_cause(void **state)
          "pods, or nobody has them yet."},
         {"away",
          "mysql in prod stands where it stands because no neoset-controller is at work: it was last seen at "
-         "2026-11-30T07:48:00Z as neoset-0 (Lease neoset-system/neoset)."},
+         "2026-11-30T07:48:00Z as neoset-0 (renewing Lease neoset-system/neoset, every 5 s)."},
     };
     for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
         CLEANUP_FREE char *text = why_of(history, scene_named(table[i].name), NULL);
@@ -455,12 +461,12 @@ static void a_change_is_one_line(void **state)
     (void)state;
     struct ctl_picture picture;
     make_picture(scene_named("rolling-out"), &picture);
-    CLEANUP_FREE char *line = ctl_status_line(&picture.set);
+    CLEANUP_FREE char *line = ctl_status_line(&picture.set, NULL);
     assert_string_equal(line,
                         "NeoSet mysql in prod: RollingOut, 1 of 5 updated, 4 ready, stage 3: mysql-3 is "
                         "updated, and not ready.");
     picture.set.away = "it was stopped";
-    CLEANUP_FREE char *away = ctl_status_line(&picture.set);
+    CLEANUP_FREE char *away = ctl_status_line(&picture.set, NULL);
     assert_true(
         str_starts_with(away, "no neoset-controller is at work: it was stopped; NeoSet mysql in prod: "));
     ctl_picture_done(&picture);
@@ -471,8 +477,12 @@ static void a_line_without_a_message_is_one_line_too(void **state)
     (void)state;
     struct ctl_picture picture;
     make_picture(scene_named("new"), &picture);
-    CLEANUP_FREE char *line = ctl_status_line(&picture.set);
+    CLEANUP_FREE char *line = ctl_status_line(&picture.set, NULL);
     assert_string_equal(line, "NeoSet mysql in prod: not looked at yet, 0 of 3 updated, 0 ready");
+    ctl_picture_done(&picture);
+    make_picture(scene_named("changed"), &picture);
+    CLEANUP_FREE char *changed = ctl_status_line(&picture.set, NULL);
+    assert_string_equal(changed, "NeoSet mysql in prod: changed, and no controller has seen that yet");
     ctl_picture_done(&picture);
 }
 

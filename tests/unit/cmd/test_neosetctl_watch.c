@@ -5,6 +5,7 @@
 #include "ctl_stage.h"
 
 #include "base/time_text.h"
+#include "journal/journal.h"
 
 #include <time.h>
 
@@ -46,7 +47,8 @@ static void a_watch_appends_a_line_for_each_change_and_ends(void **state)
     start_server(stage, "503,verb=get,resource=neosets,nth=2", true);
     make_watched(stage, UNDER_WAY);
     pid_t other = change_soon(stage, "PATCH", AT_REST);
-    expect_run(stage, "status mysql -w", 0, "Z NeoSet mysql in default: RollingOut, ", "503");
+    expect_run(stage, "status mysql -w", 0,
+               "Z NeoSet mysql in default: changed, and no controller has seen that yet\n", "503");
     waitpid(other, NULL, 0);
     assert_non_null(strstr(stage->run.errors, "; trying again\n"));
     const char *second = strchr(stage->run.output, '\n');
@@ -69,7 +71,8 @@ static void a_watch_is_redrawn_in_place_on_a_terminal(void **state)
     const struct program_run *ended = stage_run(stage, "neosetctl", "status mysql -w");
     waitpid(other, NULL, 0);
     assert_int_equal(ended->exit_code, 0);
-    const char *first = strstr(ended->output, "NeoSet mysql in default: RollingOut");
+    const char *first =
+        strstr(ended->output, "NeoSet mysql in default: changed, and no controller has seen that yet");
     assert_non_null(first);
     const char *last = strstr(first, "NeoSet mysql in default: Completed");
     assert_non_null(last);
@@ -100,7 +103,8 @@ static void a_watch_of_a_set_that_goes_away_says_so(void **state)
     start_server(stage, NULL, true);
     make_watched(stage, UNDER_WAY);
     pid_t other = change_soon(stage, "DELETE", NULL);
-    expect_run(stage, "status mysql -w", 1, "RollingOut", "no NeoSet mysql in namespace default");
+    expect_run(stage, "status mysql -w", 1,
+               "Z NeoSet mysql in default: ", "no NeoSet mysql in namespace default");
     waitpid(other, NULL, 0);
 }
 
@@ -169,10 +173,12 @@ static void an_old_lease_is_told_first(void **state)
     make_watched(stage, UNDER_WAY);
     /* Somebody else's of this name. */
     make_lease(stage, LEASES("kube-system"), "x_1", 1000, "");
-    expect_run(stage, "status mysql", 0, "NeoSet mysql in default: RollingOut", NULL);
+    expect_run(stage, "status mysql", 0,
+               "NeoSet mysql in default: changed, and no controller has seen that yet", NULL);
     assert_true(str_starts_with(stage->run.output, "NeoSet mysql"));
     make_lease(stage, LEASES("default"), "neoset-0_12ab", 16 * 60, HEAD);
-    expect_run(stage, "status mysql", 0, " as neoset-0 (Lease default/neoset), 16m", NULL);
+    expect_run(stage, "status mysql", 0, " as neoset-0 (renewing Lease default/neoset, every 5 s), 16m",
+               NULL);
     assert_non_null(strstr(stage->run.output, "s ago. What follows is as it left it.\n"));
     assert_true(str_starts_with(stage->run.output, away));
     assert_non_null(
@@ -181,7 +187,8 @@ static void an_old_lease_is_told_first(void **state)
                "stands where it stands because no neoset-controller is at work: ", NULL);
     /* Another one is at work: which of them has this set is not known. */
     make_lease(stage, LEASES("kube-public"), "neoset-1_34cd", 5, HEAD);
-    expect_run(stage, "status mysql", 0, "NeoSet mysql in default: RollingOut", NULL);
+    expect_run(stage, "status mysql", 0,
+               "NeoSet mysql in default: changed, and no controller has seen that yet", NULL);
     assert_true(str_starts_with(stage->run.output, "NeoSet mysql"));
 }
 
@@ -198,12 +205,83 @@ static void a_lease_that_was_given_back_is_told_at_once(void **state)
     waitpid(other, NULL, 0);
 }
 
+/* A journal that this process writes, as a controller would that was started with --no-lease. */
+static struct journal *hold_journal(struct env *env, const char *path)
+{
+    struct journal *journal = NULL;
+    struct journal_options options = {.path = path, .identity = "host-1", .version = "1"};
+    assert_int_equal(journal_open(env, &options, &journal, NULL), 0);
+    return journal;
+}
+
+static void a_live_journal_is_believed_before_the_lease_of_another(void **state)
+{
+    static const struct {
+        const char *holder, *says;
+    } leases[] = {
+        {"", "it was stopped, and was last seen at "},
+        {"neoset-0_12ab", "it was last seen at "},
+    };
+    struct stage *stage = *state;
+    CLEANUP_FREE char *path = xasprintf("%s/live.db", stage->folder);
+    CLEANUP_FREE char *status = xasprintf("status mysql --journal %s", path);
+    CLEANUP_FREE char *why = xasprintf("why mysql --journal %s", path);
+    CLEANUP_FREE char *watch = xasprintf("status mysql -w --journal %s", path);
+    CLEANUP_ENV struct env *env = env_sim_make(3);
+    for (size_t i = 0; i < ARRAY_SIZE(leases); i++) {
+        start_server(stage, NULL, true);
+        make_watched(stage, UNDER_WAY);
+        make_lease(stage, LEASES("default"), leases[i].holder, 16 * 60, HEAD);
+        struct journal *journal = hold_journal(env, path);
+        expect_run(stage, status, 0, "  controller at work is host-1 (pid ", NULL);
+        assert_true(str_starts_with(stage->run.output, "NeoSet mysql"));
+        CLEANUP_FREE char *other =
+            xasprintf(": it holds the lock of %s, and that is believed. The Lease is of another: %s", path,
+                      leases[i].says);
+        if (!strstr(stage->run.output, other) || strstr(stage->run.output, "no neoset-controller"))
+            fail_msg("%s", stage->run.output);
+        expect_run(stage, why, 0, other, NULL);
+        assert_null(strstr(stage->run.output, "no neoset-controller is at work"));
+        assert_null(strstr(stage->run.output, "is neoset-controller running?"));
+        pid_t changer = change_soon(stage, "PATCH", AT_REST);
+        expect_run(stage, watch, 0, "Z NeoSet mysql in default: ", NULL);
+        assert_null(strstr(stage->run.output, "no neoset-controller"));
+        waitpid(changer, NULL, 0);
+        journal_close(journal, "done");
+        /* And nobody holds it any more. */
+        expect_run(stage, status, 0, "No neoset-controller is at work: ", NULL);
+        stage_end(&stage->server);
+    }
+}
+
+/* Its process is there, and it does nothing: it cannot renew the Lease, or has let it go. */
+static void a_live_journal_whose_own_lease_is_over_is_not_believed(void **state)
+{
+    struct stage *stage = *state;
+    enum { TEN_YEARS_S = 315360000 }; /* whatever this machine's clock says: later than the journal's */
+    CLEANUP_FREE char *path = xasprintf("%s/live.db", stage->folder);
+    CLEANUP_FREE char *status = xasprintf("status mysql --journal %s", path);
+    CLEANUP_ENV struct env *env = env_sim_make(3);
+    struct journal *journal = hold_journal(env, path);
+    start_server(stage, NULL, true);
+    make_watched(stage, UNDER_WAY);
+    CLEANUP_FREE char *head = journal_head_text(journal);
+    CLEANUP_JSON cJSON *text = cJSON_CreateString(head);
+    CLEANUP_FREE char *quoted = json_print(text);
+    CLEANUP_FREE char *annotation = xasprintf("\"apps.neo.io/journal-head\":%s", quoted);
+    make_lease(stage, LEASES("default"), "", -TEN_YEARS_S, annotation);
+    expect_run(stage, status, 0, " and does not renew its Lease: ", NULL);
+    assert_true(str_starts_with(stage->run.output, "No neoset-controller is at work: it was stopped, "));
+    journal_close(journal, "done");
+}
+
 static void a_lease_that_may_not_be_read_is_no_matter(void **state)
 {
     struct stage *stage = *state;
     start_server(stage, "403,verb=list,resource=leases", true);
     make_watched(stage, UNDER_WAY);
-    expect_run(stage, "status mysql", 0, "NeoSet mysql in default: RollingOut", NULL);
+    expect_run(stage, "status mysql", 0,
+               "NeoSet mysql in default: changed, and no controller has seen that yet", NULL);
 }
 
 /* --- what is re-created --------------------------------------------------------------------------------- */
@@ -235,6 +313,8 @@ int main(void)
         stage_test(a_failure_of_an_older_spec_is_none),
         stage_test(an_old_lease_is_told_first),
         stage_test(a_lease_that_was_given_back_is_told_at_once),
+        stage_test(a_live_journal_is_believed_before_the_lease_of_another),
+        stage_test(a_live_journal_whose_own_lease_is_over_is_not_believed),
         stage_test(a_lease_that_may_not_be_read_is_no_matter),
         stage_test(the_field_that_forces_a_recreation_is_named),
     };
