@@ -285,10 +285,27 @@ static int arriving(struct adoption *adoption, const struct sight *sight, enum t
     return 0;
 }
 
+/* Its volumes grow, and nobody has made it again yet. */
+static bool is_half_grown(const struct sight *sight, const char *name)
+{
+    const cJSON *revision = NULL;
+    cJSON_ArrayForEach (revision, sight->revisions)
+        if (kube_object_label(revision, KEEP_LABEL) && !kube_object_annotation(revision, KEEP_ADOPTED_BY) &&
+            str_equal(kube_object_name(keep_manifest(revision)), name))
+            return true;
+    return false;
+}
+
 static int nothing_there(const struct adoption *adoption, const struct sight *sight, struct error **err)
 {
     const char *name = adoption->wanted->name;
     const char *namespace = adoption->wanted->server->namespace;
+    if (!sight->neo && is_half_grown(sight, name))
+        return error_set(
+            err, ERROR_REFUSED,
+            "StatefulSet %s in namespace %s is deleted with its pods left behind, because its "
+            "volumes grow, and is to be made again: first `neosetctl continue -n %s`, then adopt it",
+            name, namespace, namespace);
     if (sight->neo)
         return error_set(err, ERROR_NOT_FOUND, "no StatefulSet %s in namespace %s; there is a NeoSet %s",
                          name, namespace, name);
@@ -394,6 +411,25 @@ static void show_yaml(const struct adoption *adoption, cJSON *object)
     (void)out_flush(adoption->wanted->out, NULL);
 }
 
+/* In the middle of it: what is there, what comes next, and that there is a way back. */
+static void say_begun(const struct adoption *adoption, const struct sight *sight)
+{
+    const char *name = adoption->wanted->name;
+    const char *namespace = adoption->wanted->server->namespace;
+    CLEANUP_FREE char *stands =
+        sight->set ? xasprintf("the StatefulSet is on its way out, its pods left behind")
+        : sight->neo
+            ? xasprintf("the StatefulSet is gone, NeoSet %s takes its pods over", name)
+            : xasprintf("the StatefulSet is gone, its pods are nobody's and run on, and NeoSet %s is not "
+                        "there: it is made from the kept manifest",
+                        name);
+    adoption_say(adoption, "the adoption of StatefulSet %s has begun: it is gone on with", name);
+    adoption_say(adoption, "  %s", stands);
+    if (adoption->wanted->is_dry)
+        adoption_say(adoption, "  go on: neosetctl adopt statefulset/%s -n %s", name, namespace);
+    adoption_say(adoption, "  go back: neosetctl adopt --undo %s -n %s", name, namespace);
+}
+
 int adoption_plan_there(struct adoption *adoption, struct error **err)
 {
     struct sight sight;
@@ -418,8 +454,7 @@ int adoption_plan_there(struct adoption *adoption, struct error **err)
         if (adoption->wanted->is_dry)
             say_adopted(adoption);
     } else if (r == 0 && is_begun) {
-        adoption_say(adoption, "the adoption of StatefulSet %s has begun: it is gone on with",
-                     adoption->wanted->name);
+        say_begun(adoption, &sight);
     } else if (r == 0) {
         show_there(adoption, &sight);
     }

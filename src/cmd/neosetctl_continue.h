@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `continue`: what was begun and not ended, with the command that goes on and the one that goes back. Read
- * from the cluster, so that it does not matter who began it, or where, and from the user's own journal.
- * Writes nothing; what has one way only is ended by neosetctl_continue_resize.h before. */
+ * `continue`: what was begun and not ended: where it stands, the commands that go on and back, and what each
+ * does next. Read from the cluster, so that it does not matter who began it, or where, and from the user's
+ * own journal. Writes nothing; what has one way only is ended by neosetctl_continue_resize.h before. */
 #pragma once
 
 #include "audit/sheet.h"

@@ -157,6 +157,13 @@ static inline void expect_run(struct stage *stage, const char *words, int exit_c
         fail_msg("%s: exit %d, out: %s err: %s", words, ended->exit_code, ended->output, ended->errors);
 }
 
+/* What was said last has these words, too. */
+static inline void expect_said(const struct stage *stage, const char *words)
+{
+    if (!strstr(stage->run.output, words))
+        fail_msg("no \"%s\" in: %s", words, stage->run.output);
+}
+
 /* "../gcc-crash/neosetctl"; NULL when it was not built. The caller's. */
 static inline char *crash_program(void)
 {

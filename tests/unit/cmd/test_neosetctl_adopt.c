@@ -178,7 +178,16 @@ static void without_a_controller_the_statefulset_keeps_its_pods(void **state)
     expect_run(stage, "adopt statefulset/db --yes --timeout 3s", 1, NULL,
                "neoset-controller has not seen NeoSet db");
     assert_pods(stage, before, "StatefulSet");
-    expect_run(stage, "continue", 0, "the StatefulSet still has its pods", NULL);
+    expect_run(stage, "continue", 0, "db in namespace default: the adoption of StatefulSet is not finished\n",
+               NULL);
+    expect_said(stage,
+                "  stands     NeoSet db is made, and paused; the StatefulSet still has its pods (3)\n");
+    expect_said(stage,
+                "  go on      neosetctl adopt statefulset/db -n default\n             neoset-controller "
+                "must have seen the NeoSet (is it running?); then the StatefulSet's manifest is kept");
+    expect_said(stage,
+                "  go back    neosetctl adopt --undo db -n default\n             NeoSet db is deleted; the "
+                "StatefulSet and its pods are not touched\n");
     expect_run(stage, "status db", 0, "db-2  other  not taken over", NULL);
     assert_non_null(strstr(stage->run.output, "  StatefulSet db still has it\n"));
     expect_run(stage, "continue -A -o csv", 0,
@@ -190,6 +199,56 @@ static void without_a_controller_the_statefulset_keeps_its_pods(void **state)
     expect_run(stage, BACK, 0, "it had no pods yet", NULL);
     let_pass(1500);
     assert_pods(stage, before, "StatefulSet");
+}
+
+/* What keeps a StatefulSet that is gone; adopted: of which NeoSet that was to be, as an annotation. */
+static void keep(const struct stage *stage, const char *name, const char *adopted)
+{
+    CLEANUP_FREE char *body = xasprintf(
+        "{'metadata':{'name':'%s-kept','labels':{'apps.neo.io/resize-of':'uid-of-%s'},'annotations':{%s}},"
+        "'revision':1,'data':{'apiVersion':'apps/"
+        "v1','kind':'StatefulSet','metadata':{'name':'%s','namespace':"
+        "'default','uid':'uid-of-%s'},'spec':{'replicas':0,'serviceName':'db','selector':{'matchLabels':{'"
+        "app':"
+        "'%s'}},'template':{'metadata':{'labels':{'app':'%s'}},'spec':{'containers':[{'name':'db','image':"
+        "'mysql:8.0'}]}}}}}",
+        name, name, adopted, name, name, name, name);
+    stage_write(stage, "POST", REVISIONS, body);
+}
+
+static void who_asks_again_in_a_gap_is_told_where_it_stands_and_how_to_go_on(void **state)
+{
+    struct stage *stage = *state;
+    keep(stage, "gap", "'apps.neo.io/adopted-by':'gap'");
+    expect_run(stage, "continue", 0,
+               "gap in namespace default: the adoption of StatefulSet is not finished\n", NULL);
+    expect_said(stage,
+                "  stands     the pods belong to nobody, and run on: neither set is there; the manifest is "
+                "kept (ControllerRevision gap-kept)\n");
+    expect_said(stage,
+                "             NeoSet gap is made from the kept manifest, and neoset-controller takes the "
+                "pods over\n");
+    expect_said(stage, "             StatefulSet gap is made again from it, and takes the pods over\n");
+    expect_run(stage, "adopt statefulset/gap --dry-run", 0,
+               "has begun: it is gone on with\n  the StatefulSet is gone, its pods are nobody's and run on",
+               NULL);
+    expect_said(stage, "  go on: neosetctl adopt statefulset/gap -n default\n");
+    expect_said(stage, "  go back: neosetctl adopt --undo gap -n default\n");
+    expect_run(stage, "adopt statefulset/gap", 2, "go back: ", "--yes agrees beforehand");
+    /* Gone for another reason. */
+    keep(stage, "grown", "");
+    expect_run(
+        stage, "adopt statefulset/grown --yes", 2, "",
+        "because its volumes grow, and is to be made again: first `neosetctl continue -n default`, then");
+    expect_run(stage, "continue --dry-run", 0,
+               "grown in namespace default: growing the volumes of StatefulSet is not finished\n", NULL);
+    expect_said(stage,
+                "  stands     its volumes are half grown: its claims are asked to grow; the StatefulSet is "
+                "deleted, its pods run on and are nobody's\n");
+    expect_said(stage,
+                "  go on      neosetctl continue -n default\n             it is made again from the kept "
+                "manifest with the larger sizes, and takes its pods over\n");
+    expect_said(stage, "  go back    none: a volume never shrinks");
 }
 
 /* --- other people in the middle of it ------------------------------------------------------------------- */
@@ -342,6 +401,7 @@ int main(void)
         stage_test(what_cannot_be_carried_over_is_named_and_nothing_is_written),
         stage_test(wrong_words_name_the_right_ones),
         stage_test(without_a_controller_the_statefulset_keeps_its_pods),
+        stage_test(who_asks_again_in_a_gap_is_told_where_it_stands_and_how_to_go_on),
         stage_test(what_still_names_the_statefulset_that_is_gone_names_it_no_more),
         stage_test(a_statefulset_that_goes_with_its_pods_is_an_alarm),
         stage_test(a_statefulset_that_changes_meanwhile_is_followed),
