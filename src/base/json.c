@@ -241,6 +241,18 @@ void json_append_item(cJSON *array, cJSON *item)
     ENSURE(cJSON_AddItemToArray(array, item));
 }
 
+bool json_has_str(const cJSON *array, const char *text)
+{
+    const cJSON *item = NULL;
+    if (!cJSON_IsArray(array) || !text)
+        return false;
+    cJSON_ArrayForEach (item, array) {
+        if (cJSON_IsString(item) && str_equal(item->valuestring, text))
+            return true;
+    }
+    return false;
+}
+
 void json_append_str(cJSON *array, const char *text)
 {
     json_append_item(array, json_new_str(text));

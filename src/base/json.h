@@ -52,6 +52,8 @@ bool json_int64(const cJSON *object, const char *key, int64_t *ret);
 /* The integer at key, or fallback when absent or not an integer. */
 int64_t json_int64_or(const cJSON *object, const char *key, int64_t fallback);
 bool json_bool_or(const cJSON *object, const char *key, bool fallback);
+/* Is that text among the items? Also of NULL, or of what is no array. */
+bool json_has_str(const cJSON *array, const char *text);
 /* The value of a node itself. */
 bool json_node_int64(const cJSON *node, int64_t *ret);
 

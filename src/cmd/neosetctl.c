@@ -254,6 +254,9 @@ static void tell_undo(struct program *program, const struct ctl_undo *undo, bool
                   undo->change, undo->recreates ? "; its pods are made anew for it" : "");
     escape_plain(text, done);
     buf_add_char(text, '\n');
+    if (undo->is_unproven)
+        buf_addf(text, "revision %" PRId64 " was not seen stable: with all pods on it and available\n",
+                 undo->number);
     if (is_dry) {
         buf_add_text(text, "nothing was written (--dry-run)\n");
         return;

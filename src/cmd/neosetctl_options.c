@@ -55,11 +55,13 @@ static const struct option_command commands[] = {
         {.name = "undo",
          .arguments = "NAME",
          .help = "go back to an earlier revision of the pod template",
-         .more =
-             "Without --to-revision: to the stable revision while a rollout is under way, else to the one "
-             "before.\nOnly the pod template is written back; replicas, partition, pause and volumes stay. "
-             "Pods that never left the revision are not touched. The manifest in your repository is not: "
-             "the next `kubectl apply` of it rolls forward again.",
+         .more = "Without --to-revision: to the stable revision while a rollout is under way or has failed, "
+                 "else to "
+                 "the newest other one that was stable once. One that was not seen stable is passed over; "
+                 "`neosetctl history` shows which these are.\nOnly the pod template is written back; "
+                 "replicas, partition, pause and volumes stay. "
+                 "Pods that never left the revision are not touched. The manifest in your repository is not: "
+                 "the next `kubectl apply` of it rolls forward again.",
          .arguments_min = 1,
          .arguments_max = 1},
     [INDEX_PAUSE] = {.name = "pause",

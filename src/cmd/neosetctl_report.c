@@ -243,6 +243,18 @@ static const struct sheet_column revision_columns[REVISION_COLUMNS] = {
     [REVISION_CREATED] = {"created", "CREATED", SHEET_TIME, IN_WIDE | IN_DATA, 7, 0},
 };
 
+/* What is known of it; NULL: nothing. A status without the names says nothing of the others. */
+static const char *standing_of(const struct set_view *set, const char *revision)
+{
+    if (str_equal(revision, set->stable_revision))
+        return "stable";
+    if (str_equal(revision, set->target_revision))
+        return set_view_has_failed(set) ? "target, failed" : "target";
+    if (json_has_str(set->proven, revision))
+        return "was stable";
+    return cJSON_IsArray(set->proven) ? "not seen stable" : NULL;
+}
+
 void ctl_report_history(struct out *out, const struct sheet_look *look, const struct set_view *set,
                         const struct revision_views *revisions, int64_t now_us)
 {
@@ -253,13 +265,11 @@ void ctl_report_history(struct out *out, const struct sheet_look *look, const st
     sheet_set_name_prefix(sheet, "controllerrevision.apps/");
     for (size_t i = 0; i < revisions->count; i++) {
         const struct revision_view *revision = &revisions->items[i];
-        bool is_stable = str_equal(revision->name, set->stable_revision);
-        bool is_target = str_equal(revision->name, set->target_revision);
         struct sheet_cell cells[REVISION_COLUMNS] = {
             [REVISION_NUMBER] = cell_number(revision->number),
             [REVISION_NAME] = cell_text(revision->name),
             [REVISION_IMAGES] = cell_text(revision->images),
-            [REVISION_IS] = cell_text(is_stable ? "stable" : (is_target ? "target" : NULL)),
+            [REVISION_IS] = cell_text(standing_of(set, revision->name)),
             [REVISION_PODS] = cell_number(revision->pods),
             [REVISION_AGE] =
                 revision->created_us < 0 ? cell_null() : cell_number(MAX(now_us - revision->created_us, 0)),

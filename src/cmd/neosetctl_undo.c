@@ -15,6 +15,7 @@ struct choice {
     struct neoset_fact *set;
     struct revision_fact **revisions;
     size_t count;
+    const cJSON *proven; /* status.provenRevisionNames; NULL: it does not tell */
 };
 
 static int compare_numbers(const void *a, const void *b)
@@ -30,6 +31,8 @@ static void choice_make(const cJSON *set, const cJSON *revisions, struct choice 
 {
     *ret = (struct choice){.pool = intern_make()};
     ret->set = neoset_fact_make(ret->pool, set);
+    const cJSON *proven = json_path(set, "status", "provenRevisionNames", NULL);
+    ret->proven = cJSON_IsArray(proven) ? proven : NULL;
     ret->revisions = xcalloc((size_t)cJSON_GetArraySize(revisions) + 1, sizeof(*ret->revisions));
     const cJSON *object = NULL;
     cJSON_ArrayForEach (object, revisions) {
@@ -90,30 +93,71 @@ static int find_number(const struct choice *choice, int64_t number, const struct
                      set->namespace);
 }
 
-/* A rollout is under way: what every pod ran before it is what people want back, also when it is on its way
- * there already (asked twice, an undo must not become a redo). */
-static const struct revision_fact *find_stable(const struct choice *choice, const char *phase)
+/* Every pod ran it once, and was available. */
+static bool is_proven(const struct choice *choice, const struct revision_fact *revision)
 {
     const struct neoset_deciding *deciding = &choice->set->deciding;
-    bool differs = deciding->stable && deciding->target && !str_equal(deciding->stable, deciding->target);
-    if (!differs && !str_equal(phase, "RollingOut") && !str_equal(phase, "Canary"))
-        return NULL;
-    for (size_t i = 0; i < choice->count; i++)
-        if (str_equal(choice->revisions[i]->name, deciding->stable) && choice->revisions[i]->template_text)
-            return choice->revisions[i];
+    return (deciding->stable_proven && str_equal(revision->name, deciding->stable)) ||
+           json_has_str(choice->proven, revision->name);
+}
+
+/* What every pod ran before, or is on its way back to: asked twice, an undo must become neither a redo nor
+ * the step to what failed. */
+static bool is_under_way(const struct choice *choice, const char *phase)
+{
+    const struct neoset_deciding *deciding = &choice->set->deciding;
+    return deciding->left.count > 0 ||
+           (deciding->stable && deciding->target && !str_equal(deciding->stable, deciding->target)) ||
+           str_equal(phase, "RollingOut") || str_equal(phase, "Canary");
+}
+
+/* The stable revision, when the set means another one, or is going there already; else NULL. */
+static const struct revision_fact *find_stable(const struct choice *choice, const char *phase)
+{
+    for (size_t i = 0; i < choice->count; i++) {
+        const struct revision_fact *revision = choice->revisions[i];
+        if (str_equal(revision->name, choice->set->deciding.stable) && is_proven(choice, revision) &&
+            revision->template_text && (is_elsewhere(choice, revision) || is_under_way(choice, phase)))
+            return revision;
+    }
     return NULL;
+}
+
+/* newest: that differs from the set's template; none of these was stable, as far as is known. */
+static int refuse_unproven(const struct choice *choice, const struct revision_fact *newest,
+                           struct error **err)
+{
+    const struct neoset_fact *set = choice->set;
+    const char *why = choice->proven ? "none of the others was seen stable, with all pods on it and available"
+                                     : "its status does not tell which of the others were stable";
+    return error_set(err, ERROR_REFUSED,
+                     "NeoSet %s has no earlier revision that is safe to go back to: %s "
+                     "(`neosetctl history %s -n %s`). If revision %" PRId64
+                     " (%s) is meant: neosetctl undo %s -n %s --to-revision %" PRId64,
+                     set->name, why, set->name, set->namespace, newest->number, newest->name, set->name,
+                     set->namespace, newest->number);
 }
 
 static int find_earlier(const struct choice *choice, const char *phase, const struct revision_fact **ret,
                         const char **ret_why, struct error **err)
 {
+    const struct revision_fact *newest = NULL;
+    *ret_why = "the stable revision";
     *ret = find_stable(choice, phase);
-    *ret_why = *ret ? "the stable revision" : "the one before";
-    for (size_t i = choice->count; !*ret && i > 0; i--)
-        if (is_elsewhere(choice, choice->revisions[i - 1]))
-            *ret = choice->revisions[i - 1];
+    for (size_t i = choice->count; !*ret && i > 0; i--) {
+        const struct revision_fact *revision = choice->revisions[i - 1];
+        if (!is_elsewhere(choice, revision))
+            continue;
+        newest = newest ? newest : revision;
+        if (!is_proven(choice, revision))
+            continue;
+        *ret = revision;
+        *ret_why = revision == newest ? "the one before" : "the newest other one that was stable";
+    }
     if (*ret)
         return 0;
+    if (newest)
+        return refuse_unproven(choice, newest, err);
     return error_set(err, ERROR_REFUSED,
                      "NeoSet %s has no earlier revision to go back to (`neosetctl history %s -n %s`)",
                      choice->set->name, choice->set->name, choice->set->namespace);
@@ -129,6 +173,7 @@ static void describe(const struct choice *choice, const struct revision_fact *to
     ret->seen_digest = xstrdup(set->template_digest);
     ret->is_there = str_equal(to->template_digest, set->template_digest);
     ret->is_paused = set->spec.pause;
+    ret->is_unproven = choice->proven && !is_proven(choice, to);
     for (size_t i = 0; i < choice->count; i++)
         if (choice->revisions[i]->template_text &&
             str_equal(choice->revisions[i]->template_digest, set->template_digest))

@@ -18,12 +18,14 @@ struct ctl_undo {
     const char *choice;  /* why this one: "the stable revision", ... */
     bool recreates;      /* pods are made anew, not patched */
     bool is_paused;
-    bool is_there; /* the set means this template already: nothing is to be written */
+    bool is_unproven; /* status tells which revisions were stable once, and not this one */
+    bool is_there;    /* the set means this template already: nothing is to be written */
 };
 
 /* revisions: ControllerRevisions (an array), those of others are passed over. number 0: the stable revision
- * while a rollout is under way, else the newest that differs from the set's template. Errors:
- * -ERROR_REFUSED, with a sentence: no earlier revision, no such number, a set that is being deleted;
+ * when the set's template is another one or a rollout is under way, else the newest that differs from the
+ * set's template and was stable once: what failed is never gone back to unasked. Errors: -ERROR_REFUSED, with
+ * a sentence: no earlier revision, none that was stable, no such number, a set that is being deleted;
  * -ERROR_INVALID: the set cannot be read. *ret is undone by ctl_undo_done in any case. */
 int ctl_undo_choose(const cJSON *set, const cJSON *revisions, int64_t number, struct ctl_undo *ret,
                     struct error **err);

@@ -56,6 +56,7 @@ void set_view_make(const cJSON *object, struct set_view *ret)
         .stable_revision = text_or(json_str(status, "currentRevisionName"), "-"),
         .target_revision = text_or(json_str(status, "updateRevisionName"), "-"),
         .message = text_or(json_str(status, "message"), ""),
+        .proven = json_get(status, "provenRevisionNames"),
         .done_ordinals = json_get(status, "doneOrdinals"),
         .fence = fence,
         .stage = MAX(json_int64_or(status, "currentPartition", 0), fence),

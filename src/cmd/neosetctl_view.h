@@ -23,6 +23,7 @@ struct set_view {
     const char *current_image, *target_image;
     const char *stable_revision, *target_revision; /* names, or "-" */
     const char *message;                           /* "" when there is none */
+    const cJSON *proven;                           /* names of revisions that were stable; array or NULL */
     const cJSON *done_ordinals;                    /* of the pods that count as done; array or NULL */
     int64_t fence;                                 /* spec.updateStrategy.partition */
     int64_t stage;                                 /* status.currentPartition, at least the fence */

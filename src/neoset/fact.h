@@ -103,6 +103,9 @@ cJSON *neoset_deciding_json(const struct neoset_deciding *deciding);
  * alone. */
 char *neoset_described_text(const cJSON *status);
 
+/* Of status.provenRevisionNames so many are kept; a name of an object is no longer. */
+enum { NEOSET_PROVEN_MAX = 100, NEOSET_PROVEN_NAME_MAX = 253 };
+
 struct neoset_fact {
     struct intern *pool;
     char *namespace;
@@ -127,6 +130,7 @@ struct neoset_fact {
     struct neoset_deciding deciding; /* of status */
     char *described;                 /* the descriptive fields of status, compact and sorted */
     char *conditions;                /* status.conditions, compact JSON array, or NULL */
+    char *proven;                    /* status.provenRevisionNames, as far as kept, the same */
     char *last_update;               /* status.lastUpdateTime, or NULL */
 };
 

@@ -332,6 +332,26 @@ static void read_deciding(struct neoset_deciding *deciding, const cJSON *status)
     deciding->target_image = filled_copy(status, "targetImage");
 }
 
+/* Anybody may have written more; NULL: none. */
+static char *read_proven(const cJSON *status)
+{
+    CLEANUP_JSON cJSON *names = json_new_array();
+    int count = 0;
+    const cJSON *item = NULL;
+    const cJSON *list = json_get(status, "provenRevisionNames");
+    if (!cJSON_IsArray(list))
+        return NULL;
+    cJSON_ArrayForEach (item, list) {
+        if (count == NEOSET_PROVEN_MAX)
+            break;
+        if (!cJSON_IsString(item) || strlen(item->valuestring) > NEOSET_PROVEN_NAME_MAX)
+            continue;
+        json_append_str(names, item->valuestring);
+        count++;
+    }
+    return count > 0 ? json_print(names) : NULL;
+}
+
 /* --- the whole ------------------------------------------------------------------------------------------ */
 
 /* What may change without a new generation. */
@@ -347,12 +367,14 @@ static void read_changing(struct neoset_fact *fact, const cJSON *object)
     read_deciding(&fact->deciding, status);
     fact->described = neoset_described_text(status);
     fact->conditions = cJSON_IsArray(conditions) ? json_print(conditions) : NULL;
+    fact->proven = read_proven(status);
     fact->last_update = filled_copy(status, "lastUpdateTime");
 }
 
 static void forget_changing(struct neoset_fact *fact)
 {
-    char **const texts[] = {&fact->version, &fact->described, &fact->conditions, &fact->last_update};
+    char **const texts[] = {&fact->version, &fact->described, &fact->conditions, &fact->proven,
+                            &fact->last_update};
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
         str_replace(texts[i], NULL);
     neoset_deciding_done(&fact->deciding);
@@ -405,7 +427,7 @@ void neoset_fact_free(struct neoset_fact *fact)
     char *const texts[] = {fact->namespace,     fact->name,         fact->uid,           fact->version,
                            fact->problem,       fact->service_name, fact->selector_text, fact->match_labels,
                            fact->template_text, fact->first_image,  fact->described,     fact->conditions,
-                           fact->last_update,   fact->selector};
+                           fact->last_update,   fact->selector,     fact->proven};
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
         free(texts[i]);
     for (size_t i = 0; i < fact->claim_template_count; i++) {

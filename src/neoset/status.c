@@ -137,6 +137,39 @@ static void last_update(const struct plan *plan, char text[static TIME_TEXT_SIZE
         time_format_seconds(at_us, text);
 }
 
+static int by_newest(const void *a, const void *b)
+{
+    const struct revision_fact *const *left = a, *const *right = b;
+    if ((*left)->number != (*right)->number)
+        return (*left)->number > (*right)->number ? -1 : 1;
+    return strcmp((*left)->name, (*right)->name);
+}
+
+/* What an undo may go back to: of the revisions that are kept, those that every pod ran once, the newest
+ * first. It goes with a status that is written anyway and is never itself the news: a server whose definition
+ * drops the field is not asked again and again. Nothing is lost by it: the stable revision is in the next
+ * status that is written, and before another one becomes stable there is one, with the generation it is of.
+ */
+static void add_proven(const struct plan *plan, cJSON *status)
+{
+    const struct neoset_snapshot *at = plan->at;
+    CLEANUP_JSON cJSON *old = NULL;
+    if (plan->set->proven)
+        ENSURE(json_parse(plan->set->proven, strlen(plan->set->proven), &old, NULL) == 0);
+    CLEANUP_FREE const struct revision_fact **proven = xcalloc(at->revision_count + 1, sizeof(*proven));
+    size_t count = 0;
+    for (size_t i = 0; i < at->revision_count; i++) {
+        const struct revision_fact *revision = at->revisions[i];
+        bool is_stable = plan->now.stable_proven && str_equal(revision->name, plan->now.stable);
+        if (!revision->deleting && (is_stable || json_has_str(old, revision->name)))
+            proven[count++] = revision;
+    }
+    qsort(proven, count, sizeof(*proven), by_newest);
+    cJSON *array = json_add_array(status, "provenRevisionNames");
+    for (size_t i = 0; i < MIN(count, (size_t)NEOSET_PROVEN_MAX); i++)
+        json_append_str(array, proven[i]->name);
+}
+
 static void add_descriptive(struct plan *plan, cJSON *status)
 {
     struct counts counts = count(plan);
@@ -172,7 +205,9 @@ void plan_status(struct plan *plan)
     bool is_news = !str_equal(text, plan->set->described) || PLANT("status-written-each-turn");
     if (is_news && !plan->advancing) {
         plan->out->status_patch = json_new_object();
-        json_add_item(plan->out->status_patch, "status", json_copy(described));
+        cJSON *status = json_copy(described);
+        add_proven(plan, status);
+        json_add_item(plan->out->status_patch, "status", status);
         plan->out->described = STEAL(text);
     }
     json_add_str(described, "currentImage", plan->next.current_image ? plan->next.current_image : "");

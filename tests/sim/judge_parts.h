@@ -78,6 +78,8 @@ struct seen_pod {
 #define NEVER_US (INT64_MIN / 4)
 #define ALWAYS_US (INT64_MAX / 4)
 
+enum { STABLE_NAMES_MAX = 64 };
+
 struct seen_set {
     int index;
     bool there;
@@ -88,9 +90,11 @@ struct seen_set {
     struct seen_status statuses[STATUSES_MAX]; /* a ring */
     unsigned status_count;
     int epoch;
-    uint32_t done_ever;   /* in this epoch */
-    bool was_proven;      /* stable was complete once */
-    bool proven_at_epoch; /* when this epoch began */
+    uint32_t done_ever;                                 /* in this epoch */
+    bool was_proven;                                    /* stable was complete once */
+    bool proven_at_epoch;                               /* when this epoch began */
+    char stable_names[STABLE_NAMES_MAX][NAME_MAX_HERE]; /* revisions that were stable and proven */
+    int stable_name_count;
     struct seen_pod pods[POD_ORDINALS_MAX];
     int phase; /* hash of its text */
     char phase_text[32];

@@ -154,12 +154,43 @@ static void check_fall(struct judge *judge, struct seen_set *set, const struct s
     }
 }
 
+static bool was_stable(const struct seen_set *set, const char *name)
+{
+    for (int i = 0; i < set->stable_name_count; i++)
+        if (strcmp(set->stable_names[i], name) == 0)
+            return true;
+    return false;
+}
+
+static void note_stable(struct seen_set *set, const struct seen_status *now)
+{
+    if (now->proven && *now->stable && !was_stable(set, now->stable) &&
+        set->stable_name_count < STABLE_NAMES_MAX)
+        copy_text(set->stable_names[set->stable_name_count++], NAME_MAX_HERE, now->stable);
+}
+
+/* What an undo may go back to was the stable revision once, and complete. */
+static void check_stable_names(struct judge *judge, const struct seen_set *set, const cJSON *status)
+{
+    const cJSON *names = json_get(status, "provenRevisionNames"), *name = NULL;
+    if (set->stable_name_count == STABLE_NAMES_MAX)
+        return; /* not all of them are known any more */
+    cJSON_ArrayForEach (name, names) {
+        if (!cJSON_IsString(name) || !was_stable(set, name->valuestring))
+            judge_break(judge, 10, "the status of %s calls %s proven, and it was never the stable revision",
+                        set_name(set->index), cJSON_IsString(name) ? name->valuestring : "something");
+    }
+}
+
 static void take_status(struct judge *judge, struct seen_set *set, const cJSON *object, bool by_us,
                         bool exempt, const char *audit_id)
 {
     struct seen_status now = {.at_us = judge_now_us(judge)};
     read_status(json_get(object, "status"), &now);
     const struct seen_status *old = seen_status_now(set);
+    note_stable(set, &now);
+    if (by_us)
+        check_stable_names(judge, set, json_get(object, "status"));
     if (old && same_decision(old, &now))
         return;
     bool new_target = !old || strcmp(old->target, now.target) != 0;

@@ -22,6 +22,13 @@ wait_until completed db
 wait_until ready_are db 5
 check images_are db app:v1 app:v1 app:v1 app:v1 app:v1
 
+When a person goes back once more
+before=$(get neoset db '.spec')
+check not neosetctl undo db
+Then what was taken back stays so
+check is "$before" "$(get neoset db '.spec')"
+check is "[\"$(status db currentRevisionName)\"]" "$(get neoset db '.status.provenRevisionNames | tojson')"
+
 When a person pauses and resumes
 before=$(get neoset db '.spec')
 neosetctl pause db

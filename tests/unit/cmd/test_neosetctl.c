@@ -320,6 +320,8 @@ static void undo_writes_the_template_of_the_revision_back(void **state)
     CLEANUP_FREE char *first = name_of_revision(stage, 1);
     CLEANUP_FREE char *second = name_of_revision(stage, 2);
     expect_run(stage, "history mysql", 0, first, NULL);
+    /* As if its pods had been there. */
+    stage_write(stage, "PATCH", SETS "/mysql/status", "{'status':{'currentRevisionProven':true}}");
     expect_run(stage, "undo mysql --dry-run", 0, "would go back to revision 1", NULL);
     assert_non_null(strstr(stage->run.output, "nothing was written (--dry-run)\n"));
     assert_null(strstr(stage->run.output, "follow it"));
@@ -338,8 +340,14 @@ static void undo_writes_the_template_of_the_revision_back(void **state)
     converge(stage);
     CLEANUP_FREE char *third = name_of_revision(stage, 3);
     assert_string_equal(third, first);
+
+    /* A second undo does not go to what was taken back. */
+    expect_run(stage, "history mysql", 0, "not seen stable", NULL);
+    expect_run(stage, "undo mysql", 2, "", "neosetctl undo mysql -n default --to-revision 2");
+    expect_template_of(stage, first);
     stage_write(stage, "PATCH", SETS "/mysql", "{'spec':{'updateStrategy':{'pause':true}}}");
     expect_run(stage, "undo mysql --to-revision 2", 0, "goes back to revision 2", NULL);
+    assert_non_null(strstr(stage->run.output, "revision 2 was not seen stable"));
     assert_non_null(strstr(stage->run.output, "let it go: neosetctl resume mysql -n default\n"));
     expect_template_of(stage, second);
 }
@@ -375,6 +383,16 @@ static void make_revision(const struct stage *stage, int number, const char *ima
     assert_int_equal(request(stage, "POST", REVISIONS, "application/json", body), 201);
 }
 
+/* No PATCH: these have faults. */
+static void put_proven(struct stage *stage, const char *revision)
+{
+    CLEANUP_JSON cJSON *set = stage_get(stage, SETS "/mysql");
+    cJSON *names = json_add_array(json_ensure_object(set, "status"), "provenRevisionNames");
+    json_append_str(names, revision);
+    CLEANUP_FREE char *body = json_print(set);
+    assert_int_equal(request(stage, "PUT", SETS "/mysql/status", "application/json", body), 200);
+}
+
 static void undo_survives_what_happens_to_a_write(void **state)
 {
     static const struct {
@@ -395,6 +413,7 @@ static void undo_survives_what_happens_to_a_write(void **state)
         make_set(stage, "default", "mysql");
         make_revision(stage, 1, "i:0");
         make_revision(stage, 2, "i:1");
+        put_proven(stage, "mysql-r1");
         expect_run(stage, "undo mysql", table[i].exit_code, table[i].output, table[i].errors);
         CLEANUP_JSON cJSON *set = stage_get(stage, SETS "/mysql");
         const cJSON *containers = json_path(set, "spec", "template", "spec", "containers", NULL);

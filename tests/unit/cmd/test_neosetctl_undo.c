@@ -45,7 +45,9 @@ static cJSON *three_revisions(void)
 #define SET_C                                                                                                \
     "{'spec':{'containers':[{'image':'mysql:8.2','name':'mysql'}],'priorityClassName':'high'},"              \
     "'metadata':{'labels':{'app':'mysql'}}}"
-#define STATUS(stable, target) "'currentRevisionName':'" stable "','updateRevisionName':'" target "'"
+#define STATUS(stable, target)                                                                               \
+    "'currentRevisionName':'" stable "','currentRevisionProven':true,'updateRevisionName':'" target "'"
+#define PROVEN(names) ",'provenRevisionNames':[" names "]"
 
 static void chooses_the_revision_that_people_mean(void **state)
 {
@@ -57,10 +59,13 @@ static void chooses_the_revision_that_people_mean(void **state)
         bool is_there, recreates;
     } table[] = {
         /* at rest: the one before */
-        {TEMPLATE("mysql:8.1"), STATUS("mysql-b", "mysql-b"), 0, "mysql-c", "the one before",
-         "spec.priorityClassName", false, true},
-        {SET_C, STATUS("mysql-c", "mysql-c"), 0, "mysql-b", "the one before", "spec.priorityClassName", false,
-         true},
+        {TEMPLATE("mysql:8.1"), STATUS("mysql-b", "mysql-b") PROVEN("'mysql-b','mysql-c'"), 0, "mysql-c",
+         "the one before", "spec.priorityClassName", false, true},
+        {SET_C, STATUS("mysql-c", "mysql-c") PROVEN("'mysql-a','mysql-b','mysql-c'"), 0, "mysql-b",
+         "the one before", "spec.priorityClassName", false, true},
+        /* what failed, and was taken back, is passed over */
+        {TEMPLATE("mysql:8.1"), STATUS("mysql-b", "mysql-b") PROVEN("'mysql-a','mysql-b'"), 0, "mysql-a",
+         "the newest other one that was stable", "image mysql:8.1 -> mysql:8.0", false, false},
         /* in mid-rollout: what every pod ran */
         {SET_C, STATUS("mysql-a", "mysql-c"), 0, "mysql-a", "the stable revision", "spec.priorityClassName",
          false, true},
@@ -71,9 +76,14 @@ static void chooses_the_revision_that_people_mean(void **state)
          false},
         {TEMPLATE("mysql:8.0"), STATUS("mysql-a", "mysql-a") ",'phase':'RollingOut'", 0, "mysql-a",
          "the stable revision", NULL, true, false},
-        /* a template that no controller has seen yet: back to the newest revision */
-        {TEMPLATE("mysql:9"), STATUS("mysql-b", "mysql-b") ",'phase':'Completed'", 0, "mysql-c",
-         "the one before", "spec.priorityClassName", false, true},
+        /* also when the way back stands still */
+        {TEMPLATE("mysql:8.0"),
+         STATUS("mysql-a",
+                "mysql-a") ",'phase':'Failed','leftStableOrdinals':[2]" PROVEN("'mysql-a','mysql-b'"),
+         0, "mysql-a", "the stable revision", NULL, true, false},
+        /* a template that no controller has seen yet: back to what every pod runs */
+        {TEMPLATE("mysql:9"), STATUS("mysql-b", "mysql-b") ",'phase':'Completed'", 0, "mysql-b",
+         "the stable revision", "image mysql:9 -> mysql:8.1", false, false},
         /* as asked; also the one that is there, by its meaning */
         {SET_C, STATUS("mysql-c", "mysql-c"), 1, "mysql-a", "as asked", "spec.priorityClassName", false,
          true},
@@ -134,6 +144,45 @@ static void refuses_with_a_sentence(void **state)
     assert_int_equal(ctl_undo_choose(set, only, 2, &undo, &err), -ERROR_REFUSED);
     assert_non_null(strstr(error_text(err), "revision 2 (mysql-b) of NeoSet mysql holds no pod template"));
     ctl_undo_done(&undo);
+}
+
+/* It goes to what every pod ran, or not at all; where people ask for more, they are told. */
+static void what_was_not_seen_stable_is_gone_to_only_when_asked(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *template, *status, *says;
+        bool is_unproven_as_asked; /* revision 4 */
+    } table[] = {
+        {TEMPLATE("mysql:8.0"), STATUS("mysql-a", "mysql-a") PROVEN("'mysql-a'"),
+         "none of the others was seen stable, with all pods on it and available (`neosetctl history mysql -n "
+         "prod`). If revision 4 (mysql-c) is meant: neosetctl undo mysql -n prod --to-revision 4",
+         true},
+        {TEMPLATE("mysql:8.0"), STATUS("mysql-a", "mysql-a") PROVEN("'mysql-a','gone',7"), "seen stable",
+         true},
+        /* an older controller, or a definition that drops the field */
+        {TEMPLATE("mysql:8.0"), STATUS("mysql-a", "mysql-a"),
+         "its status does not tell which of the others were stable", false},
+        /* the first revision never came up, the second is on its way */
+        {TEMPLATE("mysql:8.1"),
+         "'currentRevisionName':'mysql-a','currentRevisionProven':false,'updateRevisionName':'mysql-"
+         "b'" PROVEN(""),
+         "seen stable", true},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        CLEANUP_JSON cJSON *set = set_with(table[i].template, table[i].status, "");
+        CLEANUP_JSON cJSON *revisions = three_revisions();
+        struct ctl_undo undo;
+        CLEANUP_ERROR struct error *err = NULL;
+        assert_int_equal(ctl_undo_choose(set, revisions, 0, &undo, &err), -ERROR_REFUSED);
+        if (!strstr(error_text(err), table[i].says))
+            fail_msg("%zu: %s", i, error_text(err));
+        ctl_undo_done(&undo);
+        assert_int_equal(ctl_undo_choose(set, revisions, 4, &undo, NULL), 0);
+        assert_string_equal(undo.name, "mysql-c");
+        assert_int_equal(undo.is_unproven, table[i].is_unproven_as_asked);
+        ctl_undo_done(&undo);
+    }
 }
 
 /* As a server applies a merge patch (RFC 7386). */
@@ -220,6 +269,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chooses_the_revision_that_people_mean),
         cmocka_unit_test(refuses_with_a_sentence),
+        cmocka_unit_test(what_was_not_seen_stable_is_gone_to_only_when_asked),
         cmocka_unit_test(the_patch_makes_the_template_that_of_the_revision),
         cmocka_unit_test(only_what_differs_is_sent),
         cmocka_unit_test(malformed_objects_do_no_harm),

@@ -76,6 +76,23 @@ static void a_field_that_the_definition_lacks_is_named_and_not_written_over_and_
     }
 }
 
+/* It only helps an undo to choose: no write is spent on it, and nothing stalls. */
+static void a_definition_without_the_names_of_proven_revisions_costs_no_write(void **state)
+{
+    struct scene *scene = *state;
+    forget_field(scene, "provenRevisionNames");
+    start_idle_set(scene, 3, 1);
+    set_image(scene, "mysql:8.1");
+    wait_for(scene, "Completed", "mysql:8.1", 3, 420 * US_PER_S);
+    pass(scene, 60 * US_PER_S);
+    size_t before = sim_server_write_count(scene->server);
+    pass(scene, 600 * US_PER_S);
+    assert_int_equal(sim_server_write_count(scene->server), before);
+    assert_condition(scene, "Stalled", "False", "");
+    CLEANUP_JSON cJSON *set = sim_server_get(scene->server, SET_PATH);
+    assert_null(json_path(set, "status", "provenRevisionNames", NULL));
+}
+
 static void when_the_definition_is_brought_up_to_date_the_rollout_goes_on(void **state)
 {
     struct scene *scene = *state;
@@ -209,6 +226,7 @@ int main(void)
     use_memory_for_journals();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_field_that_the_definition_lacks_is_named_and_not_written_over_and_over),
+        scene_test(a_definition_without_the_names_of_proven_revisions_costs_no_write),
         scene_test(when_the_definition_is_brought_up_to_date_the_rollout_goes_on),
         scene_test(a_set_that_is_made_again_while_a_status_write_is_under_way_is_served),
         scene_test(a_step_that_cannot_be_read_is_shown_until_it_can),

@@ -162,6 +162,35 @@ static void a_set_is_read_with_its_status(void **state)
     neoset_fact_free(set);
 }
 
+/* Anybody may write a status; its size is bounded by the server alone. */
+static void of_the_proven_revisions_so_many_are_kept(void **state)
+{
+    (void)state;
+    CLEANUP_JSON cJSON *object = json_new_object();
+    cJSON *metadata = json_add_object(object, "metadata");
+    json_add_str(metadata, "name", "db");
+    json_add_str(metadata, "namespace", "default");
+    cJSON *status = json_add_object(object, "status");
+    cJSON *names = json_add_array(status, "provenRevisionNames");
+    json_append_int64(names, 7);
+    CLEANUP_FREE char *long_name = xasprintf("%0300d", 0);
+    json_append_str(names, long_name);
+    for (int i = 0; i < 1000; i++) {
+        CLEANUP_FREE char *name = xasprintf("db-%d", i);
+        json_append_str(names, name);
+    }
+    struct neoset_fact *set = neoset_fact_make(pool, object);
+    CLEANUP_JSON cJSON *kept = NULL;
+    assert_int_equal(json_parse(set->proven, strlen(set->proven), &kept, NULL), 0);
+    assert_int_equal(cJSON_GetArraySize(kept), NEOSET_PROVEN_MAX);
+    assert_true(json_has_str(kept, "db-0") && json_has_str(kept, "db-99"));
+    neoset_fact_free(set);
+    json_set_str(status, "provenRevisionNames", "db-1");
+    set = neoset_fact_make(pool, object);
+    assert_null(set->proven);
+    neoset_fact_free(set);
+}
+
 /* What the server takes for a set, and more members of its spec. */
 #define SMALLEST_SET(more)                                                                                   \
     "{\"metadata\":{\"name\":\"db\",\"namespace\":\"d\",\"uid\":\"u\",\"resourceVersion\":\"1\"},"           \
@@ -514,6 +543,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_pod_is_read_with_its_sidecars),
         TEST(a_set_is_read_with_its_status),
+        TEST(of_the_proven_revisions_so_many_are_kept),
         TEST(defaults_are_the_documented_ones),
         TEST(an_endless_claim_template_name_is_a_problem_not_a_crash),
         TEST(a_revision_and_a_claim_are_read),

@@ -652,6 +652,47 @@ static void nothing_changed_so_nothing_is_written(void **state)
     assert_int_equal(fake->counts.status_writes, status_writes + 1);
 }
 
+/* The names of those that every pod ran, newest first, as status has them. */
+static char *proven_of(const struct fake *fake)
+{
+    const cJSON *names = json_path(fake->set, "status", "provenRevisionNames", NULL);
+    return names ? json_print(names) : xstrdup("none");
+}
+
+/* That it costs no write of its own: see test_controller_stalls.c. */
+static void status_names_the_revisions_that_every_pod_ran(void **state)
+{
+    (void)state;
+    CLEANUP_FAKE struct fake *fake = make_running(3, "db:1");
+    CLEANUP_FREE char *first = xstrdup(fake_text(fake, "currentRevisionName"));
+    fake_set_image(fake, "db:2");
+    assert_true(fake_run_until(fake, "Completed", 200));
+    CLEANUP_FREE char *second = xstrdup(fake_text(fake, "currentRevisionName"));
+    CLEANUP_FREE char *both = xasprintf("[\"%s\",\"%s\"]", second, first);
+    CLEANUP_FREE char *then = proven_of(fake);
+    assert_string_equal(then, both);
+
+    /* A third one is on its way, and taken back. */
+    fake_set_image(fake, "db:3");
+    fake_run(fake, 8);
+    assert_string_equal(fake_text(fake, "currentRevisionName"), second);
+    assert_string_not_equal(fake_text(fake, "updateRevisionName"), second);
+    fake_set_image(fake, "db:2");
+    assert_true(fake_run_until(fake, "Completed", 200));
+    assert_int_equal(cJSON_GetArraySize(fake->revisions), 3);
+    CLEANUP_FREE char *back = proven_of(fake);
+    assert_string_equal(back, both);
+
+    /* What is not kept any more is not named any more, with the next status. */
+    fake_edit(fake, "0", "revisionHistoryLimit", NULL);
+    fake_run(fake, 5);
+    fake_set_image(fake, "db:4");
+    assert_true(fake_run_until(fake, "Completed", 200));
+    CLEANUP_FREE char *cut = proven_of(fake);
+    assert_null(strstr(cut, first));
+    assert_non_null(strstr(cut, fake_text(fake, "currentRevisionName")));
+}
+
 static void a_step_in_doubt_holds_every_other_update(void **state)
 {
     (void)state;
@@ -704,6 +745,7 @@ int main(void)
         cmocka_unit_test(a_lost_status_proves_no_unfinished_update),
         cmocka_unit_test(a_deleted_stable_revision_gives_its_place_to_the_target),
         cmocka_unit_test(nothing_changed_so_nothing_is_written),
+        cmocka_unit_test(status_names_the_revisions_that_every_pod_ran),
         cmocka_unit_test(a_step_in_doubt_holds_every_other_update),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
