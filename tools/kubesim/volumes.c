@@ -249,8 +249,10 @@ static void look_at(struct kubesim *sim, const cJSON *claim)
     enum volume_step bind_step = VOLUME_STEP_NONE;
     if (str_equal(phase, "Pending") && can_bind(class, used))
         bind_step = VOLUME_STEP_BIND;
-    if (!str_equal(phase, "Bound") && bind_step == VOLUME_STEP_NONE)
+    if (!str_equal(phase, "Bound") && bind_step == VOLUME_STEP_NONE) {
+        timer->step = VOLUME_STEP_NONE; /* the pod that it waited for is gone, or its class is */
         return;
+    }
     set_timer(sim, timer, &work, bind_step);
     if (sim->options.newer && str_equal(phase, "Bound"))
         note_use(sim, claim, used);

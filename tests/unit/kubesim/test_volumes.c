@@ -133,6 +133,27 @@ static void a_claim_of_a_dynamic_class_gets_a_volume(void **state)
     assert_int_equal(ask(world, "GET", volume, NULL), 404);
 }
 
+/* Its class is gone before it is bound, and comes again: nothing is due meanwhile, or the clock would stand
+ * still. */
+static void a_claim_whose_class_is_gone_is_not_looked_at_for_ever(void **state)
+{
+    (void)state;
+    WORLD world = make("ok", false);
+    make_claim(world, "data-db-0", "std");
+    kubesim_tick(world->sim);
+    assert_true(kubesim_next_tick_us(world->sim) > world->now_us);
+    assert_int_equal(ask(world, "DELETE", CLASSES "/std", NULL), 200);
+    pass(world, 1);
+    kubesim_tick(world->sim);
+    assert_true(kubesim_next_tick_us(world->sim) > world->now_us);
+    assert_int_equal(ask(world, "POST", CLASSES,
+                         "{\"apiVersion\":\"storage.k8s.io/v1\",\"kind\":\"StorageClass\",\"metadata\":{"
+                         "\"name\":\"std\"},\"provisioner\":\"x/y\"}"),
+                     201);
+    CLEANUP_FREE char *after = states(world, 1);
+    assert_string_equal(after, "1Gi/-/- -\n1Gi/1Gi/- -\n");
+}
+
 #define BEGUN "2Gi/1Gi/- -\n2Gi/1Gi/2Gi ControllerResizeInProgress Resizing\n"
 #define ON_NODE "2Gi/1Gi/2Gi NodeResizePending Resizing FileSystemResizePending\n"
 #define NODE_WORKS "2Gi/1Gi/2Gi NodeResizeInProgress Resizing FileSystemResizePending"
@@ -321,6 +342,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_claim_of_a_dynamic_class_gets_a_volume),
+        cmocka_unit_test(a_claim_whose_class_is_gone_is_not_looked_at_for_ever),
         cmocka_unit_test(a_volume_grows_in_the_recorded_steps),
         cmocka_unit_test(a_fault_that_heals_is_found_by_the_retries),
         cmocka_unit_test(an_infeasible_size_is_lowered),
