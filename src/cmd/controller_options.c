@@ -59,7 +59,10 @@ static const struct option_spec specs[] = {
      .help = "a StatefulSet that was taken from its pods to grow its volumes (neosetctl resize), and that "
              "nobody made again for so long, is made again; 0: never",
      .fallback = "2m"},
-    {.name = "once", .help = "converge what is there, then exit"},
+    {.name = "once",
+     .help =
+         "converge what is there, then exit; with 1 when a set stands still, or when the server cannot be "
+         "reached or refuses to list for 2 minutes"},
     {0},
 };
 

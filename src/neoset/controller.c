@@ -13,6 +13,9 @@ enum { GIVE_UP_AFTER = 4 };
 #define LET_GO_AFTER_US (10 * US_PER_S)
 /* --once ends when nothing has happened for so long after everything was quiet. */
 #define ONCE_QUIET_US (500 * US_PER_MS)
+/* --once gives up when a collection cannot be watched for so long without a break: longer than its slowest
+ * request (a page of a list: 90 s), and than the pauses between several. */
+#define ONCE_PATIENCE_US (120 * US_PER_S)
 
 /* --- reporting ------------------------------------------------------------------------------------------ */
 
@@ -460,6 +463,7 @@ void controller_free(struct controller *controller)
     }
     env_timer_cancel(controller->env, &controller->stuck_disk);
     env_timer_cancel(controller->env, &controller->once_timer);
+    env_timer_cancel(controller->env, &controller->once_patience);
     journal_on_health(controller->journal, NULL, NULL);
     journal_on_warning(controller->journal, NULL, NULL);
     lease_free(controller->lease);
@@ -542,6 +546,28 @@ void controller_check_once(struct controller *controller)
     env_timer_cancel(controller->env, &controller->once_timer);
     if (controller_is_quiet(controller))
         controller->once_timer = env_timer_start(controller->env, ONCE_QUIET_US, once_is_done, controller);
+}
+
+static void once_gives_up(void *context)
+{
+    struct controller *controller = context;
+    controller->once_patience = NULL;
+    const char *trouble = controller_watch_trouble(controller);
+    if (!trouble || controller->stopping)
+        return;
+    CLEANUP_FREE char *sentence = xasprintf("--once gives up after 2 minutes: %s", trouble);
+    end(controller, 1, sentence);
+}
+
+void controller_check_patience(struct controller *controller)
+{
+    if (!controller->options.once)
+        return;
+    if (!controller_watch_trouble(controller))
+        env_timer_cancel(controller->env, &controller->once_patience);
+    else if (!controller->once_patience)
+        controller->once_patience =
+            env_timer_start(controller->env, ONCE_PATIENCE_US, once_gives_up, controller);
 }
 
 /* --- for the outside ------------------------------------------------------------------------------------ */

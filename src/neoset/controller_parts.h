@@ -121,6 +121,7 @@ struct controller {
     int64_t turns;
     struct env_timer *stuck_disk; /* the journal is slow since: let the lease go then */
     struct env_timer *once_timer;
+    struct env_timer *once_patience; /* something cannot be watched since */
     env_callback *stopped;
     void *stopped_context;
     char *why_not_ready;
@@ -138,6 +139,8 @@ void controller_refresh(struct controller *controller, enum kube_resource resour
 /* Nobody waits for these answers any more: the group's turn is over. */
 void controller_forget_refreshes(struct controller *controller, const struct set_group *group);
 void controller_check_once(struct controller *controller);
+/* --once does not wait for a server for ever. */
+void controller_check_patience(struct controller *controller);
 struct turn *controller_turn_of(struct set_group *group);
 
 /* controller_watch.c */
@@ -145,6 +148,8 @@ void controller_start_watches(struct controller *controller);
 /* Each collection was listed once; and is what is known of all of them the newest? */
 bool controller_has_listed(const struct controller *controller);
 bool controller_is_fresh(const struct controller *controller, const char **ret_why);
+/* Why one of them cannot be listed or watched, or NULL. */
+const char *controller_watch_trouble(const struct controller *controller);
 /* An answer brought the newest state of an object. */
 void controller_take_answer(struct controller *controller, enum kube_resource resource, const cJSON *object);
 

@@ -33,6 +33,14 @@ bool controller_is_fresh(const struct controller *controller, const char **ret_w
     return true;
 }
 
+const char *controller_watch_trouble(const struct controller *controller)
+{
+    for (size_t i = 0; i < WATCHED_COUNT; i++)
+        if (controller->watched[i].trouble)
+            return controller->watched[i].trouble;
+    return NULL;
+}
+
 /* --- what the watches tell ------------------------------------------------------------------------------ */
 
 void controller_take_answer(struct controller *controller, enum kube_resource resource, const cJSON *object)
@@ -142,6 +150,7 @@ static void watch_state(void *context, enum kube_watch_state state, const char *
                           kube_resource_info(watched->resource)->plural);
     if (reason || watched->fresh)
         str_replace(&watched->trouble, reason);
+    controller_check_patience(watched->controller);
     if (watched->fresh != was_fresh)
         controller_wake_all(watched->controller);
 }

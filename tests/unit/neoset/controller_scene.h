@@ -44,6 +44,7 @@ struct scene {
     struct program program;
     bool with_lease;
     bool once;
+    bool server_is_away; /* for a route that a test makes */
 };
 
 /* --- programs ------------------------------------------------------------------------------------------- */

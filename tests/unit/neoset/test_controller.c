@@ -296,6 +296,48 @@ static void once_ends_when_everything_is_as_it_should_be(void **state)
     assert_true(set_has(scene, "Idle", "mysql:8.0", 3));
 }
 
+static void no_server(void *context, const struct env_sim_call *call, struct env_sim_route *route)
+{
+    const struct scene *scene = context;
+    latency(NULL, call, route);
+    if (scene->server_is_away)
+        route->fate = ENV_SIM_REFUSE;
+}
+
+static void once_does_not_wait_for_a_server_for_ever(void **state)
+{
+    struct scene *scene = *state;
+    scene->once = true;
+    scene->server_is_away = true;
+    env_sim_on_route(scene->world, no_server, scene);
+    start(scene);
+    pass(scene, 110 * US_PER_S);
+    assert_int_equal(scene->program.ended, 0);
+    pass(scene, 30 * US_PER_S);
+    assert_int_equal(scene->program.ended, 1);
+    assert_int_equal(scene->program.exit_code, 1);
+    assert_non_null(strstr(scene->program.said, "--once gives up"));
+    assert_non_null(strstr(scene->program.said, "cannot list"));
+}
+
+/* Away for a while is no reason. */
+static void once_goes_on_when_the_server_comes_back(void **state)
+{
+    struct scene *scene = *state;
+    scene->once = true;
+    create_set(scene, 3, 1, "mysql:8.0");
+    env_sim_on_route(scene->world, no_server, scene);
+    scene->server_is_away = true;
+    start(scene);
+    pass(scene, 80 * US_PER_S);
+    assert_int_equal(scene->program.ended, 0);
+    scene->server_is_away = false;
+    pass(scene, 180 * US_PER_S);
+    assert_int_equal(scene->program.ended, 1);
+    assert_int_equal(scene->program.exit_code, 0);
+    assert_true(set_has(scene, "Idle", "mysql:8.0", 3));
+}
+
 static void without_the_definition_it_says_so_and_waits(void **state)
 {
     struct scene *scene = *state;
@@ -422,6 +464,8 @@ int main(void)
         scene_test(a_journal_that_went_back_is_not_believed),
         scene_test(sigterm_finishes_what_is_under_way_and_gives_the_lease_back),
         scene_test(once_ends_when_everything_is_as_it_should_be),
+        scene_test(once_does_not_wait_for_a_server_for_ever),
+        scene_test(once_goes_on_when_the_server_comes_back),
         scene_test(without_the_definition_it_says_so_and_waits),
         scene_test(a_stuck_disk_lets_the_lease_go_and_comes_back),
         scene_test(scaling_ends_its_operations),
