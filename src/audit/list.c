@@ -2,6 +2,7 @@
  *
  * The commands that are one sheet each: list, export, in-doubt, runs. */
 #include "audit/parts.h"
+#include "audit/words.h"
 
 /* Where the rows of one command go. */
 struct printing {
@@ -121,7 +122,7 @@ int audit_in_doubt(struct audit *audit, const struct audit_filter *filter, int64
                    int64_t *ret_found, struct error **err)
 {
     struct open_steps open = {.audit = audit, .filter = filter};
-    int r = 0;
+    int r = audit_check_words(audit, RECORD_STEP, filter, err);
     for (size_t i = 0; r == 0 && i < audit->count; i++) {
         open.journal = &audit->journals[i];
         r = journal_read_open_steps(open.journal->reader, keep_open, &open, err);

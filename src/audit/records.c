@@ -2,6 +2,7 @@
 #include "audit/records.h"
 #include "audit/belonging.h"
 #include "audit/steps.h"
+#include "audit/words.h"
 
 enum { PAGE_ROWS = 1000 };
 
@@ -546,7 +547,8 @@ int records_read(struct audit *audit, enum record_kind kind, const struct audit_
         .kind = kind, .filter = filter, .newest_first = newest_first, .walks_object = filter->object != NULL};
     if (kind == RECORD_ENTRY && filter->outcome)
         return error_set(err, ERROR_USAGE, "entries have no outcome: use --kind applied,rejected");
-    int r = kind == RECORD_ENTRY ? record_entry_kinds(filter->kind, &query.entry_kinds, err) : 0;
+    int r = kind == RECORD_ENTRY ? record_entry_kinds(filter->kind, &query.entry_kinds, err)
+                                 : audit_check_words(audit, kind, filter, err);
     return r < 0 ? r : read_query(audit, &query, each, context, err);
 }
 

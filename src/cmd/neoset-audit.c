@@ -11,6 +11,7 @@
 #include "cmd/state_path.h"
 #include "env/file.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -164,6 +165,21 @@ static int write_cursor(void *context, const char *text, struct error **err)
     return r == -ERROR_NOT_FOUND ? -ERROR_FAILED : r; /* a missing folder is no missing operation */
 }
 
+/* Before anything is printed: what was delivered and is not written down comes again. */
+static int check_cursor_folder(const char *path, struct error **err)
+{
+    CLEANUP_FREE char *folder = xstrdup(path);
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        slash[slash == folder ? 1 : 0] = '\0';
+    const char *name = slash ? folder : ".";
+    if (access(name, W_OK | X_OK) == 0)
+        return 0;
+    /* A missing folder is no missing operation. */
+    (void)error_set_errno(err, errno, "the cursor file %s: cannot write in the folder %s", path, name);
+    return -ERROR_FAILED;
+}
+
 /* Until the next look; false when the user had enough or nobody reads any more. */
 static bool wait_a_moment(void *context)
 {
@@ -186,6 +202,9 @@ static int run_tail(struct audit *audit, const struct options *options, const st
         if (r < 0 && r != -ERROR_NOT_FOUND)
             return error_set(err, own->code, "the cursor file: %s", error_text(own));
         tail.cursor_text = r == 0 ? buf_text(&text) : NULL;
+        r = check_cursor_folder(path, err);
+        if (r < 0)
+            return r;
         tail.last = -1;
         tail.keep_cursor = write_cursor;
         tail.context = (void *)path;

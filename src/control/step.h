@@ -79,6 +79,25 @@ step_resolve step_resolve_apply, step_resolve_apply_new;
 #define KUBE_STRATEGIC "application/strategic-merge-patch+json"
 #define KUBE_APPLY "application/apply-patch+yaml"
 
+/* What operations are, and how they end: the words in the journal. neoset-audit tells a typing error by them;
+ * whoever makes a new one adds it here. */
+#define OPERATION_KINDS(X)                                                                                   \
+    X("rollout")                                                                                             \
+    X("scale")                                                                                               \
+    X("repair")                                                                                              \
+    X("cleanup")                                                                                             \
+    X("adopt")                                                                                               \
+    X("resize")                                                                                              \
+    X("settings")                                                                                            \
+    X("apply")                                                                                               \
+    X("undo")                                                                                                \
+    X("settle")
+#define OPERATION_OUTCOMES(X)                                                                                \
+    X("completed")                                                                                           \
+    X("failed")                                                                                              \
+    X("superseded")                                                                                          \
+    X("cancelled")
+
 enum step_kind {
 #define X(name, text, method, content_type, keep, stamp, resolve) STEP_##name,
     STEP_KINDS(X)
