@@ -401,12 +401,12 @@ char *kube_answer_sentence(const struct kube_answer *answer, const char *what)
 
 int64_t kube_backoff_us(struct env *env, unsigned attempt, int64_t retry_after_us)
 {
-    enum { FIRST_MS = 250, LAST_MS = 30000, ASKED_MAX_S = 300 };
+    enum { FIRST_MS = 250, LAST_MS = 30000 };
     int64_t ceiling_us = LAST_MS * US_PER_MS;
     if (attempt < 7) /* 0.25 s * 2^7 = 32 s */
         ceiling_us = ((int64_t)FIRST_MS << attempt) * US_PER_MS;
     uint64_t random;
     env_random(env, &random, sizeof(random));
     int64_t wait_us = (int64_t)(random % (uint64_t)(ceiling_us + 1));
-    return MAX(wait_us, MIN(retry_after_us, ASKED_MAX_S * US_PER_S));
+    return MAX(wait_us, MIN(retry_after_us, KUBE_ASKED_MAX_US));
 }

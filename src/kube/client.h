@@ -114,5 +114,6 @@ bool kube_answer_is_unreadable(const struct kube_answer *answer);
  * Says no more of the server's words than summary does, so it may go anywhere. The caller's. */
 char *kube_answer_sentence(const struct kube_answer *answer, const char *what);
 /* Back-off with full jitter: attempt 0, 1, 2 ... → a random time up to 0.25 s, doubling to 30 s; never below
- * the answer's Retry-After (-1: none; honoured up to five minutes). */
+ * the answer's Retry-After (-1: none; honoured up to KUBE_ASKED_MAX_US). */
+#define KUBE_ASKED_MAX_US (300 * US_PER_S)
 int64_t kube_backoff_us(struct env *env, unsigned attempt, int64_t retry_after_us);

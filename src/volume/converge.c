@@ -410,7 +410,7 @@ void converge_ask(struct converge *converge, struct exempt_request *ret, const c
 void converge_ask_later(struct converge *converge, const struct kube_answer *answer)
 {
     if (++converge->later < LATER_MAX)
-        converge_wait(converge, MAX(LATER_US, answer->retry_after_us),
+        converge_wait(converge, MAX(LATER_US, MIN(answer->retry_after_us, KUBE_ASKED_MAX_US)),
                       xasprintf("the server cannot say now: %s", answer->summary));
     else
         converge_end(

@@ -126,7 +126,7 @@ void take_proof(struct converge *converge, const struct kube_answer *answer, int
 /* converge_rights.c */
 bool has_rights_to_prove(const struct converge *converge);
 void ask_right(struct converge *converge, struct exempt_request *ret);
-enum prove_verdict judge_right(const struct kube_answer *answer);
+enum prove_verdict judge_right(const struct converge *converge, const struct kube_answer *answer);
 /* What the one that is asked for is called; static. */
 const char *right_permission(const struct converge *converge);
 

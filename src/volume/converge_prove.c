@@ -193,7 +193,7 @@ static enum prove_verdict judge_proof(const struct converge *converge, const str
     if (converge->stage == CONVERGE_PROVE_APPLY)
         return prove_apply(answer);
     if (converge->stage == CONVERGE_PROVE_RIGHTS)
-        return judge_right(answer);
+        return judge_right(converge, answer);
     if (converge->stage == CONVERGE_PROVE_SIZES)
         return judge_sizes(answer);
     if (converge->stage == CONVERGE_PROVE_CREATE)

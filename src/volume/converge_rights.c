@@ -9,6 +9,8 @@
 
 #include "control/preconditions.h"
 
+#include <inttypes.h>
+
 static const struct {
     const char *method;
     enum kube_resource resource;
@@ -43,13 +45,23 @@ static cJSON *body_of(const struct converge *converge)
     return json_new_object();
 }
 
+/* A role may be for some names only: the first pod's is one of those that may have to be let go. */
+static char *name_of(const struct converge *converge, enum kube_resource resource)
+{
+    if (resource == KUBE_STATEFULSET)
+        return xstrdup(converge->name);
+    if (resource == KUBE_REVISION)
+        return keep_name(converge->manifest);
+    int64_t start = json_int64_or(json_path(converge->manifest, "spec", "ordinals", NULL), "start", 0);
+    return xasprintf("%s-%" PRId64, converge->name, start);
+}
+
 void ask_right(struct converge *converge, struct exempt_request *ret)
 {
     const char *method = rights[converge->right].method;
     enum kube_resource resource = rights[converge->right].resource;
     bool is_patch = strcmp(method, "PATCH") == 0;
-    CLEANUP_FREE char *kept = keep_name(converge->manifest);
-    const char *name = resource == KUBE_STATEFULSET ? converge->name : kept;
+    CLEANUP_FREE char *name = name_of(converge, resource);
     converge_ask(converge, ret, method, strcmp(method, "POST") == 0 ? NULL : name,
                  is_patch ? KUBE_MERGE : KUBE_JSON, body_of(converge));
     ret->resource = resource;
@@ -57,8 +69,13 @@ void ask_right(struct converge *converge, struct exempt_request *ret)
         ret->kind = EXEMPT_DRY_DELETE;
 }
 
-enum prove_verdict judge_right(const struct kube_answer *answer)
+/* Who may not is told so before anything else is looked at. That a pod is there, and a webhook of its own
+ * knows no dry runs or has something against it, says nothing of the right. */
+enum prove_verdict judge_right(const struct converge *converge, const struct kube_answer *answer)
 {
-    bool is_absent = answer->outcome == KUBE_REFUSED && (answer->http == 404 || answer->http == 409);
-    return is_absent ? PROVE_WELL : prove_apply(answer);
+    bool is_pod = rights[converge->right].resource == KUBE_POD;
+    bool is_allowed =
+        answer->outcome == KUBE_REFUSED && (answer->http == 404 || answer->http == 409 ||
+                                            (is_pod && (answer->http == 400 || answer->http == 422)));
+    return is_allowed ? PROVE_WELL : prove_apply(answer);
 }

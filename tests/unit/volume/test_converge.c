@@ -514,6 +514,10 @@ static void a_permission_that_is_missing_is_found_before_the_first_write(void **
             agree(scene);
         for (size_t k = 0; k <= i; k++) {
             expect(scene, CONVERGE_PROVE_RIGHTS);
+            bool is_pod = k == 3;
+            assert_int_equal(scene->turn.ask.resource, is_pod ? KUBE_POD : KUBE_REVISION);
+            if (k > 0)
+                assert_string_equal(scene->turn.ask.name, is_pod ? "db-0" : "db-kept-u1-abcde");
             if (k == i)
                 refuse(scene, 403, "Forbidden", "");
             else if (k == 0)
@@ -525,6 +529,24 @@ static void a_permission_that_is_missing_is_found_before_the_first_write(void **
         assert_false(converge_has_written(scene->converge));
         converge_free(STEAL(scene->converge));
     }
+}
+
+/* The right is there; what a webhook says of a dry run is not about it. */
+static void a_pod_that_takes_no_dry_run_is_no_missing_permission(void **state)
+{
+    struct scene *scene = *state;
+    begin(scene, (struct converge_options){.sizes = "data=2Gi"});
+    look(scene);
+    agree(scene);
+    agree(scene);
+    agree(scene);
+    refuse(scene, 404, "NotFound", "");
+    refuse(scene, 404, "NotFound", "");
+    expect(scene, CONVERGE_PROVE_RIGHTS);
+    assert_int_equal(scene->turn.ask.resource, KUBE_POD);
+    refuse(scene, 400, "BadRequest", "");
+    expect(scene, CONVERGE_PROVE_RIGHTS);
+    assert_int_equal(scene->turn.ask.resource, KUBE_STATEFULSET);
 }
 
 /* Without a manifest there is no apply that would show it. */
@@ -605,6 +627,24 @@ static void a_server_that_cannot_say_is_asked_again_but_not_for_ever(void **stat
     expect(scene, CONVERGE_END);
     assert_int_equal(scene->turn.code, ERROR_UNREACHABLE);
     assert_in_range(asks, 2, 20);
+}
+
+/* As everywhere else: not a whole day. */
+static void a_server_that_asks_for_a_day_is_asked_again_in_minutes(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    look(scene);
+    answer(scene, 503,
+           "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"ServiceUnavailable\",\"details\":{"
+           "\"retryAfterSeconds\":86400},\"code\":503}");
+    expect(scene, CONVERGE_LOOK);
+    assert_int_equal(scene->turn.wait_us, KUBE_ASKED_MAX_US);
+    look(scene);
+    answer(scene, 503,
+           "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"ServiceUnavailable\",\"details\":{"
+           "\"retryAfterSeconds\":7},\"code\":503}");
+    assert_int_equal(scene->turn.wait_us, 7 * US_PER_S);
 }
 
 /* The questions before it are answered each time anew. */
@@ -1785,9 +1825,11 @@ int main(void)
         RULE(the_whole_way),
         RULE(a_refused_proof_ends_it_and_nothing_is_written),
         RULE(a_permission_that_is_missing_is_found_before_the_first_write),
+        RULE(a_pod_that_takes_no_dry_run_is_no_missing_permission),
         RULE(without_a_manifest_the_permission_to_patch_the_set_is_asked_for),
         RULE(a_proof_that_got_no_answer_is_not_taken_for_one),
         RULE(a_manifest_that_cannot_be_read_is_tried_once_more),
+        RULE(a_server_that_asks_for_a_day_is_asked_again_in_minutes),
         RULE(a_server_that_cannot_say_is_asked_again_but_not_for_ever),
         RULE(a_question_that_is_never_answered_is_not_asked_for_ever),
         RULE(what_the_decision_refuses_is_not_asked_for),
