@@ -233,9 +233,17 @@ static bool may_be_proven(struct judge *judge, const struct seen_pod *pod)
            !judge_runs_another(judge, pod, judge_pod_tree(judge, pod->name));
 }
 
-/* How many pods were so at some moment since then: no status may claim more. */
+/* On the revision of this number: what a status counts before it may take that one as its target. */
+static bool is_on_number(struct judge *judge, const struct seen_pod *pod, int64_t number)
+{
+    const cJSON *revision = judge_find(judge, "apps", "controllerrevisions", pod->revision);
+    return revision && json_int64_or(revision, "revision", -1) == number;
+}
+
+/* How many pods were so at some moment since then: no status may claim more. number: of the revision that it
+ * speaks of. */
 static struct most most_since(struct judge *judge, const struct seen_set *set,
-                              const struct seen_status *status, int64_t since_us)
+                              const struct seen_status *status, int64_t number, int64_t since_us)
 {
     struct most most = {0};
     for (int i = 0; i < POD_ORDINALS_MAX; i++) {
@@ -243,7 +251,8 @@ static struct most most_since(struct judge *judge, const struct seen_set *set,
         bool serving = pod->serving || pod->served_us > since_us;
         /* Somebody removed what names the target: it will be what it was. */
         bool updated = status && (pod->there || pod->there_us > since_us) &&
-                       (!*status->target || strcmp(pod->revision, status->target) == 0);
+                       (!*status->target || strcmp(pod->revision, status->target) == 0 ||
+                        is_on_number(judge, pod, number));
         most.ready += pod->ready || pod->ready_us > since_us;
         most.serving += serving;
         most.updated += updated;
@@ -268,7 +277,8 @@ static void check_numbers(struct judge *judge, struct seen_set *set, const struc
     int64_t since_us = judge_since_us(judge, judge_sent_us(judge, change->audit_id));
     if (since_us == NEVER_US || !str_starts_with(change->audit_id, "neo-x-"))
         return;
-    struct most most = most_since(judge, set, seen_status_now(set), since_us);
+    int64_t number = json_int64_or(json_get(change->after, "status"), "currentRevision", 0);
+    struct most most = most_since(judge, set, seen_status_now(set), number, since_us);
     check_number(judge, 10, set, change, "readyReplicas", most.ready);
     check_number(judge, 10, set, change, "availableReplicas", most.serving);
     check_number(judge, 10, set, change, "updatedReplicas", most.updated);
