@@ -409,7 +409,16 @@ static int run_settle(struct program *program, struct error **err)
                                 .as = option_text(options, "as"),
                                 .reason = option_text(options, "reason")};
     enum ctl_written written = CTL_ALREADY;
-    int r = ctl_settle(&program->server, &settle, &written, err);
+    struct audit audit = {0};
+    int r = ctl_settle_check(&settle, err);
+    if (r == 0)
+        r = open_journals(program, &audit, err);
+    if (r == 0)
+        r = ctl_settle_find(&audit, program->server.namespace, &settle, err);
+    if (r == 0)
+        r = ctl_settle(&program->server, &settle, &written, err);
+    bool is_looked_up = audit.count > 0;
+    audit_close(&audit);
     if (r < 0)
         return r;
     CLEANUP_FREE char *done = xasprintf("%s: step %s is %s%s", settle.object, settle.key, settle.as,
@@ -418,6 +427,10 @@ static int run_settle(struct program *program, struct error **err)
     buf_add_text(&program->out.text,
                  "\nneoset-controller takes your word when it reads the object next (within "
                  "30 s)\n");
+    if (!is_looked_up)
+        buf_add_text(&program->out.text,
+                     "whether there is such a step was not looked up: --journal names the "
+                     "controller's journal\n");
     return 0;
 }
 

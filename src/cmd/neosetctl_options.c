@@ -99,7 +99,9 @@ static const struct option_command commands[] = {
          .help = "say what became of a step that nobody else can decide",
          .more = "The object is the one that the step was written to. `applied`: it was done; `absent`: "
                  "it never was, nor will be. Your word is written as the annotation apps.neo.io/settle on "
-                 "the object; the controller reads it there and journals it, with who and why.",
+                 "the object; the controller reads it there and journals it, with who and why. Where "
+                 "--journal names the controller's journal, a step that it has not, or that is not open, is "
+                 "refused.",
          .arguments_min = 1,
          .arguments_max = 1},
     [INDEX_APPLY] =
@@ -238,7 +240,7 @@ static const struct option_spec specs[] = {
      .value = "FILE",
      .help = "the controller's journal, or a copy, to tell more",
      .variable = "NEOSET_JOURNAL",
-     .commands = OF(STATUS) | OF(WHY) | OF(HISTORY),
+     .commands = OF(STATUS) | OF(WHY) | OF(HISTORY) | OF(SETTLE),
      .repeats = true,
      .is_file = true},
     {.name = "kubeconfig",

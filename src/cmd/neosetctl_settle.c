@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/neosetctl_settle.h"
 #include "cmd/neosetctl_session.h"
+#include "journal/reader.h"
 #include "kube/object.h"
 
 #include <ctype.h>
@@ -54,6 +55,68 @@ int ctl_settle_check(const struct ctl_settle *settle, struct error **err)
         return error_set(err, ERROR_USAGE, "--reason is too long: at most %d bytes", REASON_BYTES_MAX);
     return 0;
 }
+
+/* --- the step ------------------------------------------------------------------------------------------- */
+
+struct step_search {
+    const char *key;
+    bool is_found;
+    char *object; /* "Pod" */
+    char *namespace, *name;
+};
+
+static bool take_step(void *context, const struct journal_step_record *step)
+{
+    struct step_search *search = context;
+    if (!str_equal(step->key, search->key))
+        return true;
+    search->is_found = true;
+    search->object = xstrdup_or_null(step->intent.object);
+    search->namespace = xstrdup_or_null(step->intent.namespace);
+    search->name = xstrdup_or_null(step->intent.name);
+    return false;
+}
+
+static int check_object(const struct step_search *search, const char *namespace,
+                        const struct ctl_settle *settle, struct error **err)
+{
+    enum kube_resource resource = KUBE_POD;
+    const char *name = NULL;
+    int r = ctl_object_parse(settle->object, &resource, &name, err);
+    if (r < 0)
+        return r;
+    if (str_equal(search->object, kube_resource_info(resource)->kind) && str_equal(search->name, name) &&
+        str_equal(search->namespace, namespace))
+        return 0;
+    return error_set(
+        err, ERROR_REFUSED,
+        "step %s was not written to %s in namespace %s: say `neosetctl settle %s/%s -n %s --step %s`",
+        settle->key, settle->object, namespace, search->object, search->name, search->namespace, settle->key);
+}
+
+int ctl_settle_find(struct audit *journals, const char *namespace, const struct ctl_settle *settle,
+                    struct error **err)
+{
+    struct step_search search = {.key = settle->key};
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < journals->count && !search.is_found; i++)
+        r = journal_read_open_steps(journals->journals[i].reader, take_step, &search, err);
+    if (r == 0 && search.is_found)
+        r = check_object(&search, namespace, settle, err);
+    else if (r == 0 && journals->count > 0)
+        r = error_set(
+            err, ERROR_REFUSED,
+            "no open step of %s%s has the key %s: it was settled already, or is of another journal. "
+            "What is in doubt: `neoset-audit in-doubt --journal %s`",
+            journals->journals[0].meta->path, journals->count > 1 ? " or the others" : "", settle->key,
+            journals->journals[0].meta->path);
+    free(search.object);
+    free(search.namespace);
+    free(search.name);
+    return r;
+}
+
+/* --- the word ------------------------------------------------------------------------------------------- */
 
 char *ctl_settle_text(const struct ctl_settle *settle)
 {

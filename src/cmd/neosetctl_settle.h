@@ -5,6 +5,7 @@
  * journals it with who and why. Decides nothing about the step itself. */
 #pragma once
 
+#include "audit/audit.h"
 #include "cmd/neosetctl_write.h"
 
 struct ctl_settle {
@@ -20,6 +21,10 @@ int ctl_object_parse(const char *text, enum kube_resource *ret_resource, const c
                      struct error **err);
 /* 0, or -ERROR_USAGE: not a key, no reason, a reason with a line break. */
 int ctl_settle_check(const struct ctl_settle *settle, struct error **err);
+/* The journals have an open step of this key, and it was written to this object; none named: whatever it is.
+ * Errors: -ERROR_REFUSED, with the command that lists what is in doubt; as the journal's reader. */
+int ctl_settle_find(struct audit *journals, const char *namespace, const struct ctl_settle *settle,
+                    struct error **err);
 /* The annotation's text; the caller's. */
 char *ctl_settle_text(const struct ctl_settle *settle);
 /* Errors: as ctl_settle_check and ctl_write. */

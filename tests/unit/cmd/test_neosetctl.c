@@ -6,6 +6,8 @@
 
 #include "journal/journal.h"
 
+#include <inttypes.h>
+
 /* The steps of the user's own journal, "patch applied 1\n": kind, outcome, attempts. The caller's. */
 static char *journaled_steps(struct stage *stage)
 {
@@ -436,14 +438,66 @@ static void a_word_is_written_on_the_object_with_who_and_why(void **state)
     struct stage *stage = *state;
     start_server(stage, NULL, true);
     make_set(stage, "default", "mysql");
-    expect_run(stage, "settle neo/mysql --step " KEY " --as absent --reason gone", 0, KEY " is absent\n",
-               NULL);
+    expect_run(stage, "settle neo/mysql --step " KEY " --as absent --reason gone", 0,
+               "whether there is such a step was not looked up: --journal", NULL);
+    expect_said(stage, KEY " is absent\n");
+    expect_run(stage, "settle neo/mysql --step " KEY " --as absent --reason gone", 0, "said already", NULL);
     CLEANUP_JSON cJSON *there = stage_get(stage, SETS "/mysql");
     const char *word = json_path_str(there, "metadata", "annotations", "apps.neo.io/settle", NULL);
     assert_non_null(word);
     assert_true(str_starts_with(word, KEY "=absent; ") && strchr(word, '@') && str_ends_with(word, ": gone"));
     expect_run(stage, "settle neo/mysql --step " KEY " --as absent --reason gone", 0, "said already", NULL);
     expect_journaled(stage, "\"patch\" \"applied\" 1\n");
+}
+
+/* A journal with one step that nobody knows the fate of, gate of pod/mysql-3 in prod; its key, the caller's.
+ */
+static char *make_doubt(const char *path)
+{
+    CLEANUP_ENV struct env *env = env_sim_make(3);
+    struct journal *journal = NULL;
+    struct journal_options options = {.path = path, .identity = "host-1", .version = "1"};
+    assert_int_equal(journal_open(env, &options, &journal, NULL), 0);
+    int64_t rollout = journal_append(journal, &(struct journal_entry){.kind = JOURNAL_BEGIN,
+                                                                      .action = "rollout",
+                                                                      .object = "NeoSet",
+                                                                      .namespace = "prod",
+                                                                      .name = "mysql"});
+    struct journal_entry intent = {.kind = JOURNAL_INTENT,
+                                   .operation = rollout,
+                                   .attempt = 1,
+                                   .action = "gate",
+                                   .object = "Pod",
+                                   .namespace = "prod",
+                                   .name = "mysql-3",
+                                   .detail = "{}"};
+    int64_t step = journal_append_intent(journal, &intent, "{}", 2, true);
+    char *key = xasprintf("%s-%" PRId64, journal_nonce(journal), step);
+    journal_close(journal, "done");
+    return key;
+}
+
+static void a_key_that_no_open_step_of_the_journal_has_is_refused(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, true);
+    make_set(stage, "default", "mysql");
+    CLEANUP_FREE char *path = xasprintf("%s/controller.db", stage->folder);
+    CLEANUP_FREE char *key = make_doubt(path);
+    CLEANUP_FREE char *unknown =
+        xasprintf("settle neo/mysql --step " KEY " --as absent --reason gone --journal %s", path);
+    CLEANUP_FREE char *next = xasprintf("What is in doubt: `neoset-audit in-doubt --journal %s`\n", path);
+    expect_run(stage, unknown, 2, "", next);
+    CLEANUP_FREE char *other =
+        xasprintf("settle neo/mysql --step %s --as absent --reason gone --journal %s", key, path);
+    CLEANUP_FREE char *right = xasprintf("say `neosetctl settle Pod/mysql-3 -n prod --step %s`\n", key);
+    expect_run(stage, other, 2, "", right);
+    CLEANUP_JSON cJSON *there = stage_get(stage, SETS "/mysql");
+    assert_null(json_path(there, "metadata", "annotations", "apps.neo.io/settle", NULL));
+    /* It is found; the pod is not there. */
+    CLEANUP_FREE char *known =
+        xasprintf("settle pod/mysql-3 -n prod --step %s --as absent --reason gone --journal %s", key, path);
+    expect_run(stage, known, 1, "", "Pod mysql-3 in namespace prod");
 }
 
 static void what_cannot_be_settled_is_refused_with_the_way_out(void **state)
@@ -491,6 +545,7 @@ int main(void)
         stage_test(undo_survives_what_happens_to_a_write),
         stage_test(many_at_once_take_turns),
         stage_test(a_word_is_written_on_the_object_with_who_and_why),
+        stage_test(a_key_that_no_open_step_of_the_journal_has_is_refused),
         stage_test(what_cannot_be_settled_is_refused_with_the_way_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
