@@ -4,6 +4,7 @@
 #include "base/time_text.h"
 #include "cmd/library_text.h"
 #include "cmd/state_path.h"
+#include "env/address.h"
 #include "journal/journal.h"
 
 static const struct option_spec specs[] = {
@@ -224,6 +225,21 @@ static int read_abandoned(const struct options *options, struct controller_setti
     return r < 0 ? error_wrap(err, -ERROR_USAGE, "--resize-abandoned") : 0;
 }
 
+static int read_listen(const struct options *options, struct controller_settings *settings,
+                       struct error **err)
+{
+    const char *listen = option_text(options, "listen");
+    struct sockaddr_storage address;
+    if (str_equal(listen, "none") || str_equal(listen, ""))
+        return 0;
+    if (!env_address_parse(listen, &address))
+        return error_set(err, ERROR_USAGE,
+                         "--listen \"%.100s\" is not an address to listen on, like 127.0.0.1:8080, nor none",
+                         listen);
+    settings->listen = listen;
+    return 0;
+}
+
 int controller_settings_read(const struct options *options, bool is_root, struct controller_settings *ret,
                              struct error **err)
 {
@@ -235,6 +251,8 @@ int controller_settings_read(const struct options *options, bool is_root, struct
         result = read_lease(options, &settings, err);
     if (result == 0)
         result = read_abandoned(options, &settings, err);
+    if (result == 0)
+        result = read_listen(options, &settings, err);
     if (result < 0) {
         controller_settings_done(&settings);
         return result;
@@ -242,9 +260,6 @@ int controller_settings_read(const struct options *options, bool is_root, struct
     settings.kubeconfig = option_text(options, "kubeconfig");
     settings.context = option_text(options, "context");
     settings.impersonate = option_text(options, "as");
-    settings.listen = option_text(options, "listen");
-    if (str_equal(settings.listen, "none") || str_equal(settings.listen, ""))
-        settings.listen = NULL;
     settings.once = option_flag(options, "once");
     settings.log.format = str_equal(option_text(options, "log-format"), "json") ? LOG_JSON : LOG_TEXT;
     ENSURE(log_level_of_text(option_text(options, "log-level"), &settings.log.lowest));

@@ -109,7 +109,9 @@ static int open_journals(struct program *program, struct audit *audit, struct er
                             .now_us = env_wall_us(program->server.env),
                             .notice = notice,
                             .context = program};
-    return count > 0 ? audit_open(audit, paths, (size_t)count, err) : 0;
+    int r = count > 0 ? audit_open(audit, paths, (size_t)count, err) : 0;
+    /* A file that cannot be read is a failure: nobody refused what was asked for. */
+    return r == -ERROR_FORBIDDEN || r == -ERROR_INVALID ? -ERROR_FAILED : r;
 }
 
 /* The journals when there are any, else NULL. */

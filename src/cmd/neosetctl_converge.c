@@ -259,8 +259,8 @@ static void finish(struct run *run, bool is_done)
     free(run->waits_for);
 }
 
-/* A name that was mistyped has nothing to converge either. Who may not read the namespace is believed; what
- * was begun is over with its namespace. */
+/* A name that was mistyped has nothing to converge either: refused, as apply refuses it. Who may not read the
+ * namespace is believed; what was begun is over with its namespace. */
 static int check_namespace(const struct run *run, struct error **err)
 {
     const char *name = run->wanted->namespace;
@@ -272,7 +272,7 @@ static int check_namespace(const struct run *run, struct error **err)
         ctl_get(run->wanted->server, path, what, &namespace, NULL) != -ERROR_NOT_FOUND)
         return 0;
     return error_set(
-        err, ERROR_NOT_FOUND,
+        err, ERROR_REFUSED,
         "StatefulSet %s: there is no namespace %s: name the set's own, or make it (kubectl create "
         "namespace %s)",
         run->wanted->name, name, name);

@@ -156,9 +156,10 @@ static int open_journal(struct ctl_session *session, struct error **err)
             err, ERROR_FAILED,
             "there is no place for your journal: set HOME or XDG_STATE_HOME (what neosetctl writes is "
             "journaled first)");
-    int r = make_folders(path, err);
+    CLEANUP_ERROR struct error *no_folder = NULL;
+    int r = make_folders(path, &no_folder);
     if (r < 0)
-        return r;
+        return ctl_session_journal_unusable(no_folder, err);
     CLEANUP_FREE char *who = ctl_identity();
     struct journal_options options = {.path = path,
                                       .identity = who,

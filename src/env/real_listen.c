@@ -3,6 +3,7 @@
  * The listener for metrics and probes: libmicrohttpd driven by our loop through its epoll descriptor. One
  * request a connection. A request's head has one second, all of it five; when more than 32 are connected, the
  * oldest without a whole head goes: a probe is answered whoever else holds connections open. */
+#include "env/address.h"
 #include "env/real.h"
 
 #include <arpa/inet.h>
@@ -168,33 +169,6 @@ static void on_readable(uv_poll_t *poll, int status, int events)
     serve(poll->data);
 }
 
-/* "ADDRESS:PORT" with a literal IPv4, [IPv6] or localhost. */
-static bool parse_address(const char *text, struct sockaddr_storage *ret)
-{
-    const char *colon = strrchr(text, ':');
-    if (!colon)
-        return false;
-    char *end;
-    errno = 0;
-    unsigned long port = strtoul(colon + 1, &end, 10);
-    if (errno || *end || end == colon + 1 || port > 65535 || colon[1] < '0' || colon[1] > '9')
-        return false;
-    CLEANUP_FREE char *host = xstrndup(text, (size_t)(colon - text));
-    size_t length = strlen(host);
-    *ret = (struct sockaddr_storage){0};
-    if (length > 2 && host[0] == '[' && host[length - 1] == ']') {
-        struct sockaddr_in6 *six = (struct sockaddr_in6 *)ret;
-        host[length - 1] = '\0';
-        six->sin6_family = AF_INET6;
-        six->sin6_port = htons((uint16_t)port);
-        return inet_pton(AF_INET6, host + 1, &six->sin6_addr) == 1;
-    }
-    struct sockaddr_in *four = (struct sockaddr_in *)ret;
-    four->sin_family = AF_INET;
-    four->sin_port = htons((uint16_t)port);
-    return inet_pton(AF_INET, strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, &four->sin_addr) == 1;
-}
-
 static struct MHD_Daemon *start_daemon(struct real_listener *listener, const struct sockaddr *address)
 {
     return MHD_start_daemon(MHD_USE_EPOLL | (address->sa_family == AF_INET6 ? MHD_USE_IPv6 : 0), 0, NULL,
@@ -210,7 +184,7 @@ int real_listen(struct env *env, const char *address, env_listen_handler *handle
 {
     PRE(address && handler);
     struct sockaddr_storage parsed;
-    if (!parse_address(address, &parsed))
+    if (!env_address_parse(address, &parsed))
         return error_set(err, ERROR_INVALID, "'%.100s' is not an address to listen on, like 127.0.0.1:8080",
                          address);
     struct real *real = real_of(env);

@@ -60,13 +60,12 @@ static int check_labels(const cJSON *labels, struct error **err)
     cJSON_ArrayForEach (label, labels) {
         if (!is_label_name(label->string) || !cJSON_IsString(label) || !is_label_word(label->valuestring))
             return error_set(
-                err, ERROR_INVALID,
+                err, ERROR_USAGE,
                 "--label %.80s=%.80s cannot be a label: letters, digits and -_. inside of them, at "
                 "most %d, the name perhaps behind a domain and a slash",
                 label->string, cJSON_IsString(label) ? label->valuestring : "", LABEL_MAX);
         if (str_equal(label->string, VOLUME_JOB_LABEL))
-            return error_set(err, ERROR_INVALID, "--label %s is the Job's own: leave it out",
-                             VOLUME_JOB_LABEL);
+            return error_set(err, ERROR_USAGE, "--label %s is the Job's own: leave it out", VOLUME_JOB_LABEL);
     }
     return 0;
 }
@@ -79,14 +78,14 @@ static int check(const struct volume_job *job, const char *base, struct error **
                          job->namespace && *job->namespace ? job->namespace : "an empty name");
     if (!is_name(base, false, LABEL_MAX - HASH_DIGITS - 1))
         return error_set(
-            err, ERROR_INVALID,
+            err, ERROR_USAGE,
             "--unit %.80s cannot be a part of names: small letters, digits and dashes, at most %zu",
             job->unit, LABEL_MAX - HASH_DIGITS - 2 - strlen(VOLUME_JOB_NAME));
     if (job->image && (!*job->image || strpbrk(job->image, " \t\r\n")))
-        return error_set(err, ERROR_INVALID, "--image \"%.80s\" cannot be an image", job->image);
+        return error_set(err, ERROR_USAGE, "--image \"%.80s\" cannot be an image", job->image);
     cJSON_ArrayForEach (secret, job->secrets)
         if (!cJSON_IsString(secret) || !is_name(secret->valuestring, true, SUBDOMAIN_MAX))
-            return error_set(err, ERROR_INVALID, "--pull-secret %.80s cannot be the name of a Secret",
+            return error_set(err, ERROR_USAGE, "--pull-secret %.80s cannot be the name of a Secret",
                              cJSON_IsString(secret) ? secret->valuestring : "");
     cJSON_ArrayForEach (set, job->declared)
         if (!is_name(json_str(set, "name"), true, SUBDOMAIN_MAX))

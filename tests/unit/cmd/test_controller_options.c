@@ -103,6 +103,8 @@ static const struct {
     {"--journal=", NULL, "--journal FILE"},
     {"--namespace=", NULL, "no name of a namespace"},
     {"--namespace=../x", NULL, "no name of a namespace"},
+    {"--listen=foo", NULL, "127.0.0.1:8080"},
+    {"--listen=localhost", NULL, "127.0.0.1:8080"},
     {"--namespace=db", "--all-namespaces", "contradict"},
 };
 

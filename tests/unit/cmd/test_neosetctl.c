@@ -500,6 +500,21 @@ static void a_key_that_no_open_step_of_the_journal_has_is_refused(void **state)
     expect_run(stage, known, 1, "", "Pod mysql-3 in namespace prod");
 }
 
+/* What was asked for is not at fault: exit code 2 would say so. */
+static void a_journal_that_is_none_is_a_failure_and_no_refusal(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, true);
+    make_set(stage, "default", "mysql");
+    CLEANUP_FREE char *settle = xasprintf(
+        "settle neo/mysql --step " KEY " --as absent --reason gone --journal %s", stage->kubeconfig);
+    expect_run(stage, settle, 1, "", "is not a journal");
+    /* Nobody can make a folder there. */
+    stage->run.environment[0] = "XDG_STATE_HOME=/sys";
+    expect_run(stage, "pause mysql", 1, "", "cannot make the folder /sys/neoset for your journal");
+    stage->run.environment[0] = stage->state_variable;
+}
+
 static void what_cannot_be_settled_is_refused_with_the_way_out(void **state)
 {
     static const struct {
@@ -546,6 +561,7 @@ int main(void)
         stage_test(many_at_once_take_turns),
         stage_test(a_word_is_written_on_the_object_with_who_and_why),
         stage_test(a_key_that_no_open_step_of_the_journal_has_is_refused),
+        stage_test(a_journal_that_is_none_is_a_failure_and_no_refusal),
         stage_test(what_cannot_be_settled_is_refused_with_the_way_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

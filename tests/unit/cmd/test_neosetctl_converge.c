@@ -151,7 +151,7 @@ static void a_namespace_that_is_not_there_is_named(void **state)
     write_manifest(stage, 1, "2Gi", THREE);
     static const char *const words[] = {"converge", "plan"};
     for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-        expect_resize(stage, words[i], " -n nowhere" IN_TIME, 1, "", "there is no namespace nowhere");
+        expect_resize(stage, words[i], " -n nowhere" IN_TIME, 2, "", "there is no namespace nowhere");
         replace_in_manifest(stage, "\"name\":\"db\",\"labels\"", "\"name\":\"dc\",\"labels\"");
         expect_resize(stage, words[i], IN_TIME, 0, "there is no StatefulSet dc in namespace default", NULL);
         write_manifest(stage, 1, "2Gi", THREE);

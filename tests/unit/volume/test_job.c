@@ -167,11 +167,12 @@ static void without_labels_and_secrets_there_are_none(void **state)
     assert_string_equal(kube_object_label(job_of(objects), VOLUME_JOB_LABEL), "sts-volume-resize-eu");
 }
 
-static void expect_refusal(const struct setting *setting, const char *says)
+/* What an option says is wrong usage. */
+static void expect_refusal(const struct setting *setting, enum error_code code, const char *says)
 {
     cJSON *objects = NULL;
     CLEANUP_ERROR struct error *err = NULL;
-    assert_int_equal(volume_job_build(&setting->job, &objects, &err), -ERROR_INVALID);
+    assert_int_equal(volume_job_build(&setting->job, &objects, &err), -(int)code);
     assert_null(objects);
     if (!strstr(error_text(err), says))
         fail_msg("says \"%s\", not \"%s\"", error_text(err), says);
@@ -183,7 +184,7 @@ static void what_cannot_be_a_name_is_refused(void **state)
     static const char *const namespaces[] = {"", "Prod", "a/b", "-a", "a-", "a.b"};
     for (size_t i = 0; i < ARRAY_SIZE(namespaces); i++) {
         setting->job.namespace = namespaces[i];
-        expect_refusal(setting, "cannot be a namespace's name");
+        expect_refusal(setting, ERROR_INVALID, "cannot be a namespace's name");
     }
     setting->job.namespace = "prod";
     static const char *const units[] = {"Eu", "e_u", "e.u", "eu-", "a-unit-of-thirty-five-letters-x-yz"};
@@ -192,16 +193,16 @@ static void what_cannot_be_a_name_is_refused(void **state)
         if (strlen(units[i]) == 34)
             json_delete(build(setting)); /* the longest that fits */
         else
-            expect_refusal(setting, "--unit");
+            expect_refusal(setting, ERROR_USAGE, "--unit");
     }
     setting->job.unit = "a-unit-of-thirty-five-letters-x-yzz";
-    expect_refusal(setting, "at most 34");
+    expect_refusal(setting, ERROR_USAGE, "at most 34");
     setting->job.unit = NULL;
     setting->job.image = "two words";
-    expect_refusal(setting, "--image");
+    expect_refusal(setting, ERROR_USAGE, "--image");
     setting->job.image = NULL;
     json_append_str(setting->secrets, "Not A Name");
-    expect_refusal(setting, "--pull-secret Not A Name");
+    expect_refusal(setting, ERROR_USAGE, "--pull-secret Not A Name");
 }
 
 static void what_cannot_be_a_label_is_refused(void **state)
@@ -213,7 +214,7 @@ static void what_cannot_be_a_label_is_refused(void **state)
     for (size_t i = 0; i < ARRAY_SIZE(labels); i++) {
         CLEANUP_JSON cJSON *own = from_yaml(labels[i]);
         setting->job.labels = own;
-        expect_refusal(setting, "--label");
+        expect_refusal(setting, ERROR_USAGE, "--label");
     }
     CLEANUP_JSON cJSON *good = from_yaml("{a: \"\", example.com/a_B.c: D-e}");
     setting->job.labels = good;
