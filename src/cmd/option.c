@@ -58,6 +58,21 @@ static const struct option_spec *find_in(const struct option_spec *table, const 
     return NULL;
 }
 
+static bool applies(const struct option_spec *spec, int command)
+{
+    return spec->commands == 0 || command < 0 || (spec->commands & (UINT64_C(1) << command)) != 0;
+}
+
+/* Of several with this name the one that the command takes, else the first; NULL: there is none. */
+static const struct option_spec *find_for(const struct options *options, const char *name)
+{
+    const struct option_spec *first = find_in(options->program->options, name, strlen(name));
+    for (const struct option_spec *spec = first; spec && spec->name; spec++)
+        if (str_equal(spec->name, name) && applies(spec, options->command))
+            return spec;
+    return first;
+}
+
 static const struct option_spec *find_letter_in(const struct option_spec *table, char letter)
 {
     for (const struct option_spec *spec = table; spec && spec->name; spec++)
@@ -108,11 +123,6 @@ const char *option_suggest(const char *word, const char *const *names)
         }
     }
     return best;
-}
-
-static bool applies(const struct option_spec *spec, int command)
-{
-    return spec->commands == 0 || command < 0 || (spec->commands & (UINT64_C(1) << command)) != 0;
 }
 
 /* The known long name nearest to the unknown one; NULL when none is near. */
@@ -373,6 +383,17 @@ static const struct option_command *command_of(const struct options *options)
     return options->command < 0 ? NULL : &options->program->commands[options->command];
 }
 
+/* An option that stood before its command was taken for the first of its name. */
+static void find_again(struct options *options)
+{
+    for (int i = 0; i < options->use_count; i++) {
+        const struct option_spec *spec = find_for(options, options->uses[i].spec->name);
+        ENSURE(!spec->value == !options->uses[i].spec->value &&
+               str_equal(spec->choices, options->uses[i].spec->choices));
+        options->uses[i].spec = spec;
+    }
+}
+
 static int check_applies(const struct options *options, struct error **err)
 {
     for (int i = 0; i < options->use_count; i++) {
@@ -463,6 +484,7 @@ int option_parse(const struct option_program *program, int argc, char *const *ar
             return error_set(err, ERROR_USAGE, "no command is given: `%s%s%s --help` lists them",
                              program->name, options->family ? " " : "",
                              options->family ? options->family : "");
+        find_again(options);
         r = check_applies(options, err);
         if (r == 0)
             r = check_arguments(options, err);
@@ -536,7 +558,7 @@ const char *option_argument(const struct options *options, int index)
 
 static const struct option_spec *spec_of(const struct options *options, const char *name)
 {
-    const struct option_spec *spec = find_in(options->program->options, name, strlen(name));
+    const struct option_spec *spec = find_for(options, name);
     PRE(spec != NULL);
     return spec;
 }

@@ -23,7 +23,8 @@ struct option_spec {
     const char *variable;      /* environment variable that is the default before fallback; NULL: none */
     const char *choices;       /* the values allowed, "table|wide|json"; NULL: any */
     const char *fallback_text; /* how help shows a default that is computed; NULL: fallback */
-    uint64_t commands;         /* mask of the commands that take it (1 << index); 0: all */
+    uint64_t commands;         /* mask of the commands that take it (1 << index); 0: all. Two that no command
+                                  takes both may have one name, and then the same choices */
     bool repeats;              /* each use adds a value; else the last one counts */
     bool is_file;              /* completions offer files */
     bool is_hidden;            /* not in --help, man page and completions */

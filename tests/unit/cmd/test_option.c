@@ -47,6 +47,8 @@ static const struct option_spec try_options[] = {
     {.name = "all", .letter = 'A', .help = "all"},
     {.name = "output", .letter = 'o', .value = "FORMAT", .help = "a format", .choices = "table|json"},
     {.name = "speed", .value = "N", .help = "how fast", .commands = UINT64_C(1) << GO},
+    {.name = "as", .value = "USER", .help = "for whom", .commands = ~(UINT64_C(1) << STOP)},
+    {.name = "as", .value = "END", .help = "how it ended", .commands = UINT64_C(1) << STOP},
     {.name = "format",
      .value = "F",
      .help = "another",
@@ -213,6 +215,22 @@ static void a_command_may_be_of_two_words(void **state)
     }
     CLEANUP_OPTIONS struct options *one = parsed("make tea --help");
     assert_non_null(strstr(option_answer(one), "try make tea CUP [options]"));
+}
+
+static void an_option_may_mean_something_else_to_a_command(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {"stop --as x", "--as x stop", "go here --as x", "--as x go here"};
+    for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+        CLEANUP_OPTIONS struct options *options = parsed(lines[i]);
+        assert_string_equal(option_text(options, "as"), "x");
+    }
+    CLEANUP_OPTIONS struct options *stop = parsed("stop --help");
+    assert_non_null(strstr(option_answer(stop), "how it ended"));
+    assert_null(strstr(option_answer(stop), "for whom"));
+    CLEANUP_OPTIONS struct options *go = parsed("go --help");
+    assert_non_null(strstr(option_answer(go), "for whom"));
+    assert_null(strstr(option_answer(go), "how it ended"));
 }
 
 static void a_value_may_begin_with_a_dash(void **state)
@@ -483,6 +501,7 @@ int main(void)
         cmocka_unit_test(defaults_come_from_the_variable_then_from_the_table),
         cmocka_unit_test(wrong_usage_is_a_sentence_with_the_way_out),
         cmocka_unit_test(a_command_may_be_of_two_words),
+        cmocka_unit_test(an_option_may_mean_something_else_to_a_command),
         cmocka_unit_test(a_value_may_begin_with_a_dash),
         cmocka_unit_test(numbers_are_whole_and_bounded),
         cmocka_unit_test(help_comes_with_examples_first),
