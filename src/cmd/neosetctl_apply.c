@@ -78,6 +78,8 @@ static int tell_refusals(const struct apply *apply, const char *rest, struct err
     }
     if (refused == 0)
         return 0;
+    if (apply->count == 1)
+        return error_set(err, ERROR_REFUSED, "the one object is refused, so %s", rest);
     return error_set(err, ERROR_REFUSED, "%zu of %zu objects are refused, so %s", refused, apply->count,
                      rest);
 }

@@ -75,7 +75,7 @@ static bool says_immutable(const struct apply_item *item, const struct kube_answ
 /* The server's own words, for the terminal of the user whose manifest it is. */
 static char *refusal_text(const struct apply_item *item, const struct kube_answer *answer)
 {
-    const char *words = *answer->message ? answer->message : answer->summary;
+    CLEANUP_FREE char *words = kube_answer_words(answer);
     if (answer->http == 409 && has_cause(answer, "FieldManagerConflict", NULL))
         return xasprintf("%s; leave these fields out, or take them over with --force-conflicts", words);
     if (answer->http == 404 && item->namespace)
@@ -86,7 +86,7 @@ static char *refusal_text(const struct apply_item *item, const struct kube_answe
         return xasprintf("%s: you need the permission; `kubectl auth can-i patch %s%s%s` tells", words,
                          kube_resource_info(item->resource)->plural, item->namespace ? " -n " : "",
                          item->namespace ? item->namespace : "");
-    return xstrdup(words);
+    return STEAL(words);
 }
 
 static bool is_about_the_object(const struct kube_answer *answer)

@@ -53,8 +53,8 @@ static int read_sets(const struct ctl_resize *run, struct sets *ret, struct erro
     r = manifests_check_unique(&ret->manifests, err);
     if (r == 0 && ret->count == 0)
         return error_set(err, ERROR_INVALID,
-                         "no StatefulSet (apps/v1) is among the %zu objects of -f: there is nothing to grow",
-                         ret->manifests.count);
+                         "no StatefulSet (apps/v1) is among the %zu object%s of -f: there is nothing to grow",
+                         ret->manifests.count, ret->manifests.count == 1 ? "" : "s");
     return r;
 }
 

@@ -47,9 +47,9 @@ static int declare(const struct ctl_resize *run, const struct manifests *manifes
         return 0;
     return error_set(
         err, ERROR_INVALID,
-        "no StatefulSet with volumeClaimTemplates is among the %zu objects of -f: there is nothing "
+        "no StatefulSet with volumeClaimTemplates is among the %zu object%s of -f: there is nothing "
         "to grow",
-        manifests->count);
+        manifests->count, manifests->count == 1 ? "" : "s");
 }
 
 static int read_declared(const struct ctl_resize *run, struct manifests *ret_manifests, cJSON *ret_array,

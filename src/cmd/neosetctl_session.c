@@ -409,11 +409,12 @@ struct trial {
 static void trial_answered(void *context, const struct kube_answer *answer)
 {
     struct trial *trial = context;
+    CLEANUP_FREE char *words = kube_answer_words(answer);
     if (answer->outcome == KUBE_OK && answer->body)
         trial->object = json_copy(answer->body);
     else
-        trial->result = error_set(&trial->err, answer->code != ERROR_NONE ? answer->code : ERROR_FAILED, "%s",
-                                  *answer->message ? answer->message : answer->summary);
+        trial->result =
+            error_set(&trial->err, answer->code != ERROR_NONE ? answer->code : ERROR_FAILED, "%s", words);
 }
 
 int ctl_session_dry_run(struct ctl_session *session, const struct exempt_request *request, cJSON **ret,

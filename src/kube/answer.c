@@ -389,6 +389,24 @@ static const char *advice(const struct kube_answer *answer)
     return "";
 }
 
+char *kube_answer_words(const struct kube_answer *answer)
+{
+    PRE(answer);
+    const char *message = *answer->message ? answer->message : answer->summary;
+    struct buf words = BUF_INIT(2 * strlen(message) + 1);
+    for (const char *at = message; *at; at++) {
+        bool is_item = str_starts_with(at, "\n- ");
+        if (*at != '\n')
+            buf_add_char(&words, *at);
+        else if (is_item)
+            buf_add_text(&words, at > message && at[-1] == ':' ? " " : ", ");
+        else
+            buf_add_text(&words, "; ");
+        at += is_item ? 2 : 0;
+    }
+    return buf_take(&words);
+}
+
 char *kube_answer_sentence(const struct kube_answer *answer, const char *what)
 {
     PRE(answer && what);

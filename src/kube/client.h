@@ -113,6 +113,9 @@ bool kube_answer_is_unreadable(const struct kube_answer *answer);
  * (forbidden: which verb on what; 404 of a collection: the definition is missing; untrusted certificate ...).
  * Says no more of the server's words than summary does, so it may go anywhere. The caller's. */
 char *kube_answer_sentence(const struct kube_answer *answer, const char *what);
+/* The server's own words on one line, whose lists become "a, b"; without any the summary. They may repeat
+ * values of what was sent: for whoever sent it, never for a journal or a log. The caller's. */
+char *kube_answer_words(const struct kube_answer *answer);
 /* Back-off with full jitter: attempt 0, 1, 2 ... → a random time up to 0.25 s, doubling to 30 s; never below
  * the answer's Retry-After (-1: none; honoured up to KUBE_ASKED_MAX_US). */
 #define KUBE_ASKED_MAX_US (300 * US_PER_S)

@@ -140,9 +140,16 @@ static void fields_of_others_are_taken_over_only_when_asked(void **state)
     start_server(stage, NULL, false);
     expect_apply(stage, MAP("a", "x"), "--field-manager other", 0, "created", NULL);
     expect_apply(stage, MAP("a", "z"), "", 2, "", "--force-conflicts");
+    assert_non_null(strstr(stage->run.errors, "the one object is refused, so nothing was written"));
     expect_apply(stage, MAP("a", "z"), "--force-conflicts", 0, "configured", NULL);
     CLEANUP_JSON cJSON *map = stage_get(stage, MAPS "/a");
     assert_string_equal(json_path_str(map, "data", "key", NULL), "z");
+    static const char two[] =
+        "{apiVersion: v1, kind: ConfigMap, metadata: {name: b}, data: {one: \"%s\", two: \"%s\"}}\n";
+    CLEANUP_FREE char *before = xasprintf(two, "x", "x"), *after = xasprintf(two, "y", "y");
+    expect_apply(stage, before, "--field-manager other", 0, "created", NULL);
+    expect_apply(stage, after, "", 2, "",
+                 "conflicts with \"other\": .data.one, .data.two; leave these fields out");
 }
 
 static void namespaces_and_definitions_come_first(void **state)

@@ -351,6 +351,32 @@ static void an_error_line_of_a_watch_is_a_status(void **state)
     }
 }
 
+static void words_of_several_lines_become_one(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *message; /* as in JSON */
+        const char *words;
+    } cases[] = {
+        {"Apply failed with 1 conflict: conflict with \\\"a\\\": .data.x",
+         "Apply failed with 1 conflict: conflict with \"a\": .data.x"},
+        {"Apply failed with 3 conflicts: conflicts with \\\"a\\\":\\n- .data.x\\n- .data.y\\nconflicts with "
+         "\\\"b\\\" using v1:\\n- .data.z",
+         "Apply failed with 3 conflicts: conflicts with \"a\": .data.x, .data.y; conflicts with \"b\" using "
+         "v1: "
+         ".data.z"},
+        {"\\n- x", ", x"},
+        {"", "409 Conflict"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        CLEANUP_FREE char *body =
+            xasprintf("{\"kind\":\"Status\",\"reason\":\"Conflict\",\"message\":\"%s\"}", cases[i].message);
+        CLEANUP_DECODED struct kube_decoded decoded = decode(409, body, KUBE_DECODE_WRITE);
+        CLEANUP_FREE char *words = kube_answer_words(&decoded.answer);
+        assert_string_equal(words, cases[i].words);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -361,6 +387,7 @@ int main(void)
         cmocka_unit_test(no_summary_and_no_sentence_repeats_a_value),
         cmocka_unit_test(a_summary_says_what_a_history_needs),
         cmocka_unit_test(a_summary_is_cut_between_characters),
+        cmocka_unit_test(words_of_several_lines_become_one),
         cmocka_unit_test(control_characters_do_not_reach_a_summary),
         cmocka_unit_test(a_summary_is_text),
         cmocka_unit_test(a_read_needs_its_body_and_a_write_does_not),
