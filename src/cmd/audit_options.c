@@ -199,7 +199,9 @@ const struct option_program audit_program = {
         "read-only "
         "mount.\nSeveral --journal are read as one history, merged by time; ids are then shown as <first "
         "digits of the "
-        "journal's id>:<number>.\nTimes are in UTC. Data goes to stdout, everything else to stderr.",
+        "journal's id>:<number>.\nThe same reads what a person did with neosetctl: --journal "
+        "~/.local/state/neoset/neosetctl.db (in $XDG_STATE_HOME, where that is set).\nTimes are in UTC. Data "
+        "goes to stdout, everything else to stderr.",
     .examples = examples,
     .commands = commands,
     .options = specs,
