@@ -99,6 +99,14 @@ read_all() {
     judge
 }
 
+# A namespace that was mistyped has nothing to grow either: asked for only when no set is there. Who may not read it, as in
+# a Job, is believed.
+check_namespace() {
+    ! grep -q '{' "$work/lives" || return 0
+    ask get "namespaces/$RESIZE_NAMESPACE" --ignore-not-found -o name >"$work/answer" 2>"$work/error" || return 0
+    [ -s "$work/answer" ] || fail "there is no namespace $RESIZE_NAMESPACE: set RESIZE_NAMESPACE to the sets' own, or make it"
+}
+
 # --- claims -----------------------------------------------------------------------------------------------------------
 
 patch_claim() { # name body [more arguments]
@@ -240,6 +248,7 @@ case $RESIZE_NAMESPACE in
 esac
 
 read_all
+check_namespace
 # Refusals and what may pass are all told before it ends with either.
 complain_of refused
 ! has refused || refuse

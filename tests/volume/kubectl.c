@@ -52,6 +52,7 @@ static int64_t count_lines(const char *name)
  * much; "quota-full": every byte is. "lost-NAME": a claim's patch is not done. "born": with the first patch a
  * small claim appears. "flapping": the set's version rises behind every fourth request; "changes": its
  * generation with each look.
+ * "no-namespace": there is none; "blind": whether there is one may not be asked.
  * "collector-off": what is deleted stays for a million looks. "not-orphan": a delete that would kill the
  * pods. */
 static bool is_faulty(const char *word)
@@ -174,6 +175,17 @@ static int delete_set(const char *path, const char *file)
     begin_delete(set);
     if (is_faulty("collector-off"))
         json_set_item(state, "looks", json_new_int64(FOR_EVER));
+    return 0;
+}
+
+/* --- the namespace -------------------------------------------------------------------------------------- */
+
+static int get_namespace(const char *said)
+{
+    if (is_faulty("blind"))
+        return refuse("Forbidden", "User \"nobody\" cannot get resource \"namespaces\"");
+    if (!is_faulty("no-namespace"))
+        puts(said);
     return 0;
 }
 
@@ -336,8 +348,11 @@ static bool is_said(int argc, char **argv, const char *const *words, int count)
 static int answer(int argc, char **argv, const char *line)
 {
     static const char sets[] = "statefulsets.apps/";
+    CLEANUP_FREE char *own = xasprintf("namespaces/%s", namespace);
     if (IS_SAID("get", NULL, "--ignore-not-found", "-o", "json") && str_starts_with(argv[1], sets))
         return get_set(argv[1] + strlen(sets));
+    if (IS_SAID("get", own, "--ignore-not-found", "-o", "name"))
+        return get_namespace(own);
     if (IS_SAID("get", "persistentvolumeclaims", "-o", "json"))
         return list_claims();
     if (IS_SAID("delete", "--raw", NULL, "-f", NULL))

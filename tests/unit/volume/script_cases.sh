@@ -301,6 +301,10 @@ run_scenes() {
     expect "no namespace" 1 "RESIZE_NAMESPACE is not set" ""
     scene input "$all"; namespace='../../x'; run_script "$shell"
     expect "a namespace that is a path" 1 "RESIZE_NAMESPACE is no namespace" ""
+    scene nowhere 'del(.live)'; FAKE_FAULTS=no-namespace run_script "$shell"
+    expect "a namespace that is not there" 1 "there is no namespace $namespace" ""
+    scene nowhere 'del(.live)'; FAKE_FAULTS="no-namespace blind" run_script "$shell"
+    expect "whose being there may not be asked is believed" 0 "it is not there: the next apply creates it" ""
     for at in 0 1 2 3 4 5 6 7 8 9; do
         scene "down-$at" "$all"; FAKE_FAULTS="no-server-$at" run_script "$shell"
         # A proof is tried again by itself; after everything else the same again goes on.
