@@ -121,7 +121,22 @@ static void check_decision(struct judge *judge, struct seen_set *set, const stru
                     set_name(set->index));
 }
 
-/* The stage fell: down to what the last fall began at, every pod is on the target and was available. */
+/* The first of the pods first..last that is not there and good on the target, or -1. */
+static int find_missing(const struct seen_set *set, const struct seen_status *now, int first, int last,
+                        int64_t since_us)
+{
+    for (int ordinal = first; ordinal <= last; ordinal++) {
+        const struct seen_pod *pod = &set->pods[ordinal];
+        bool was_there = pod->there || pod->served_us > since_us;
+        bool was_good = pod->serving || (pod->served_us > since_us && !pod->lost_by_us);
+        if (!was_there || !was_good || strcmp(pod->revision, now->target) != 0)
+            return ordinal;
+    }
+    return -1;
+}
+
+/* The stage fell: down to what the last fall began at, every pod is on the target and was available. It may
+ * have been decided by any spec since then: where their ordinals start differently, one has to fit. */
 static void check_fall(struct judge *judge, struct seen_set *set, const struct seen_status *old,
                        const struct seen_status *now, const struct seen_key *key)
 {
@@ -129,29 +144,30 @@ static void check_fall(struct judge *judge, struct seen_set *set, const struct s
     if (!old || !old->present || now->epoch != old->epoch || now->stage >= old->stage || !now->proven ||
         since_us == NEVER_US)
         return;
-    int budget = 0, replicas_least = INT_MAX, replicas_most = 0, start = 0, fence = 0;
+    int budget = 0, replicas_least = INT_MAX, replicas_most = 0, fence = 0;
     unsigned at = 0;
     for (const struct seen_spec *spec; (spec = seen_spec_since(set, since_us, &at)) != NULL;) {
         budget = MAX(budget, spec->budget);
         fence = MAX(fence, spec->fence);
         replicas_least = MIN(replicas_least, spec->replicas);
         replicas_most = MAX(replicas_most, spec->replicas);
-        start = spec->start;
     }
     if (now->stage >= replicas_least - 1 || replicas_most == 0)
         return; /* cut to what there is */
     if (!now->done)
         judge_break(judge, 10, "the stage of %s falls from %d to %d, and nothing is done",
                     set_name(set->index), old->stage, now->stage);
-    for (int index = MAX(now->stage + budget, fence); index < replicas_least; index++) {
-        const struct seen_pod *pod = &set->pods[start + index];
-        bool was_there = pod->there || pod->served_us > since_us;
-        bool was_good = pod->serving || (pod->served_us > since_us && !pod->lost_by_us);
-        if (!was_there || !was_good || strcmp(pod->revision, now->target) != 0)
-            judge_break(judge, 10,
-                        "the stage of %s falls from %d to %d, and %s-%d is not there, or not on the target",
-                        set_name(set->index), old->stage, now->stage, set_name(set->index), start + index);
+    int missing = -1;
+    at = 0;
+    for (const struct seen_spec *spec; (spec = seen_spec_since(set, since_us, &at)) != NULL;) {
+        missing = find_missing(set, now, spec->start + MAX(now->stage + budget, fence),
+                               spec->start + replicas_least - 1, since_us);
+        if (missing < 0)
+            return;
     }
+    judge_break(judge, 10,
+                "the stage of %s falls from %d to %d, and %s-%d is not there, or not on the target",
+                set_name(set->index), old->stage, now->stage, set_name(set->index), missing);
 }
 
 static bool was_stable(const struct seen_set *set, const char *name)
