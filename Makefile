@@ -38,7 +38,7 @@ VARIANT_FLAGS := $(if $(filter crash,$(VARIANT)),-DNEOSET_CRASH_POINTS) $(if $(f
 # --- what ------------------------------------------------------------------------------------------------------
 PROGRAMS := neoset-controller neoset-audit neosetctl
 PROGRAM_SOURCES := $(PROGRAMS:%=src/cmd/%.c)
-LIBRARY_SOURCES := $(filter-out $(PROGRAM_SOURCES),$(wildcard src/*/*.c))
+LIBRARY_SOURCES := $(filter-out $(PROGRAM_SOURCES),$(wildcard src/*/*.c src/*/*/*.c))
 KUBESIM_SOURCES := $(filter-out tools/kubesim/main.c,$(wildcard tools/kubesim/*.c))
 TEST_LIBRARY_SOURCES := $(wildcard tests/lib/*.c) tests/replay/trace.c
 TEST_SOURCES := $(wildcard tests/unit/*/test_*.c tests/sim/test_*.c tests/power/test_*.c tests/hostile/test_*.c)
@@ -69,7 +69,7 @@ $(BUILD)/obj/%.o: %.c $(GENERATED)
 define archive
 	@mkdir -p $(@D)
 	@rm -f $@
-	@ar rcs $@ $^
+	@ar qcs $@ $^
 endef
 $(LIBRARY): $(call object,$(LIBRARY_SOURCES))
 	$(archive)

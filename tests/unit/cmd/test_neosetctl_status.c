@@ -4,9 +4,9 @@
  * (GOLDEN_UPDATE=1 writes them anew). */
 #include "set_objects.h"
 
-#include "cmd/neosetctl_follow.h"
-#include "cmd/neosetctl_picture.h"
-#include "cmd/neosetctl_report.h"
+#include "cmd/neosetctl/follow.h"
+#include "cmd/neosetctl/picture.h"
+#include "cmd/neosetctl/report.h"
 
 #define UPDATED_AT_07_58                                                                                     \
     ",'annotations':{'apps.neo.io/in-place-state':'{\\\"at\\\":\\\"2026-11-30T07:58:00Z\\\",\\\"target\\\":" \

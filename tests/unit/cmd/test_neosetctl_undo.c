@@ -3,7 +3,7 @@
  * Which revision an undo goes back to, what it writes, and what it refuses. */
 #include "set_objects.h"
 
-#include "cmd/neosetctl_undo.h"
+#include "cmd/neosetctl/undo.h"
 
 #define TEMPLATE(image) TEMPLATE_WITH(image, "")
 #define TEMPLATE_WITH(image, more)                                                                           \

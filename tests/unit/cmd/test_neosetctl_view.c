@@ -4,7 +4,7 @@
  * the next command, the reports. */
 #include "set_objects.h"
 
-#include "cmd/neosetctl_report.h"
+#include "cmd/neosetctl/report.h"
 
 static void says_what_a_pod_waits_for(void **state)
 {

@@ -2,7 +2,7 @@
  *
  * What is printed as YAML is read back as the same tree, whatever a text holds. */
 #include "base/yaml.h"
-#include "cmd/neosetctl_yaml.h"
+#include "cmd/neosetctl/yaml.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

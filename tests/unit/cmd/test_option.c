@@ -2,7 +2,7 @@
  *
  * One table makes the parser, --help, the man page and the completions. */
 #include "cmd/audit_options.h"
-#include "cmd/neosetctl_options.h"
+#include "cmd/neosetctl/options.h"
 #include "cmd/state_path.h"
 
 #include <setjmp.h>

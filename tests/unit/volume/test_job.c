@@ -3,7 +3,7 @@
  * The Job that runs the resize script, and its identity: tests/golden/volume/job.yaml, with the script and
  * the hash left out. */
 #include "base/yaml.h"
-#include "cmd/neosetctl_yaml.h"
+#include "cmd/neosetctl/yaml.h"
 #include "env/file.h"
 #include "kube/object.h"
 #include "volume/declared.h"

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/neosetctl/continue.h"
+#include "cmd/neosetctl/continue_resize.h"
+#include "cmd/neosetctl/report.h"
+
+#include "audit/escape.h"
+#include "kube/object.h"
+#include "neoset/migration.h"
+#include "volume/keep.h"
+
+#include <inttypes.h>
+
+/* One namespace, or all. */
+struct half_done {
+    cJSON *neosets;
+    cJSON *sets;
+    cJSON *kept;
+};
+
+static const cJSON *find(const cJSON *list, const char *namespace, const char *name)
+{
+    const cJSON *object = NULL;
+    cJSON_ArrayForEach (object, list)
+        if (str_equal(kube_object_namespace(object), namespace) && str_equal(kube_object_name(object), name))
+            return object;
+    return NULL;
+}
+
+static bool is_kept(const struct half_done *all, const char *namespace, const char *name)
+{
+    const cJSON *kept = NULL;
+    cJSON_ArrayForEach (kept, all->kept)
+        if (str_equal(kube_object_namespace(kept), namespace) &&
+            str_equal(kube_object_annotation(kept, KEEP_ADOPTED_BY), name))
+            return true;
+    return false;
+}
+
+static int read_all(struct ctl_server *server, struct half_done *ret, struct error **err)
+{
+    const char *namespace = server->all_namespaces ? NULL : server->namespace;
+    *ret = (struct half_done){0};
+    CLEANUP_ERROR struct error *own = NULL;
+    int r = ctl_list(server, KUBE_NEOSET, namespace, NULL, "NeoSets", &ret->neosets, &own);
+    if (r == -ERROR_UNSUPPORTED)
+        r = 0; /* a cluster without NeoSets; volumes may grow there */
+    if (r < 0 && err)
+        *err = STEAL(own);
+    if (r == 0)
+        r = ctl_list(server, KUBE_STATEFULSET, namespace, NULL, "StatefulSets", &ret->sets, err);
+    if (r == 0)
+        r = ctl_list(server, KUBE_REVISION, namespace, KEEP_LABEL, "ControllerRevisions", &ret->kept, err);
+    return r;
+}
+
+/* --- what is shown of each ------------------------------------------------------------------------------ */
+
+/* Where it stands, what is done next, and the two ways: each a command and what that does. Strings are its
+ * own, but for the first three. */
+struct half {
+    const char *namespace, *name;
+    const char *what; /* "the adoption of StatefulSet" */
+    char *stands, *next;
+    char *on;
+    char *back;      /* NULL: there is no way back */
+    char *back_does; /* or why there is none */
+};
+struct halves {
+    struct half *items;
+    size_t count;
+};
+
+static void halves_done(struct halves *halves)
+{
+    for (size_t i = 0; i < halves->count; i++) {
+        struct half *half = &halves->items[i];
+        free(half->stands);
+        free(half->next);
+        free(half->on);
+        free(half->back);
+        free(half->back_does);
+    }
+    free(halves->items);
+    *halves = (struct halves){0};
+}
+
+static void add(struct halves *halves, struct half half)
+{
+    halves->items = xreallocarray(halves->items, halves->count + 1, sizeof *halves->items);
+    halves->items[halves->count++] = half;
+}
+
+/* stands, next and back_does are taken over. */
+static void add_adoption(struct halves *halves, const cJSON *object, const char *name, char *stands,
+                         char *next, char *back_does)
+{
+    const char *namespace = kube_object_namespace(object);
+    add(halves, (struct half){.namespace = namespace,
+                              .name = name,
+                              .what = "the adoption of StatefulSet",
+                              .stands = stands,
+                              .next = next,
+                              .on = xasprintf("neosetctl adopt statefulset/%s -n %s", name, namespace),
+                              .back = xasprintf("neosetctl adopt --undo %s -n %s", name, namespace),
+                              .back_does = back_does});
+}
+
+static int64_t pods_of(const cJSON *set)
+{
+    return json_int64_or(json_get(set, "status"), "replicas", 0);
+}
+
+static char *back_to_set(const char *name)
+{
+    return xasprintf(
+        "NeoSet %s goes, its pods left behind; StatefulSet %s is made again, as it was, and takes "
+        "them over; none is restarted",
+        name, name);
+}
+
+/* --- adoptions ------------------------------------------------------------------------------------------ */
+
+static void add_waiting(struct halves *halves, const cJSON *neoset, const cJSON *set)
+{
+    const char *name = kube_object_name(neoset);
+    bool is_seen =
+        json_int64_or(json_get(neoset, "status"), "observedGeneration", 0) >= kube_object_generation(neoset);
+    add_adoption(
+        halves, neoset, name,
+        xasprintf("NeoSet %s is made, and paused; the StatefulSet still has its pods (%" PRId64 ")", name,
+                  pods_of(set)),
+        xasprintf("%sthe StatefulSet's manifest is kept in the cluster, then it is deleted with its "
+                  "pods left behind, and neoset-controller takes them over",
+                  is_seen ? "" : "neoset-controller must have seen the NeoSet (is it running?); then "),
+        xasprintf("NeoSet %s is deleted; the StatefulSet and its pods are not touched", name));
+}
+
+static void add_taken_over(struct halves *halves, const cJSON *neoset, bool is_gone)
+{
+    const char *name = kube_object_name(neoset);
+    const cJSON *message = json_get(json_get(neoset, "status"), "message");
+    const char *says = cJSON_IsString(message) ? message->valuestring : "";
+    add_adoption(
+        halves, neoset, name,
+        xasprintf("the StatefulSet is gone, its pods run on; the pods are being taken over: NeoSet %s "
+                  "has %" PRId64 " of %" PRId64 "%s%s",
+                  name, pods_of(neoset), json_int64_or(json_get(neoset, "spec"), "replicas", 1),
+                  *says ? "; it says: " : "", says),
+        xstrdup(is_gone ? "neoset-controller takes over what is missing; then the NeoSet is let go (it "
+                          "is paused until then)"
+                        : "it is noted that the StatefulSet is gone, so that neoset-controller may "
+                          "take its pods; then the NeoSet is let go (it is paused until then)"),
+        back_to_set(name));
+}
+
+/* A NeoSet that waits for pods, or takes them over. */
+static void add_neosets(struct halves *halves, const struct half_done *all)
+{
+    const cJSON *neoset = NULL;
+    cJSON_ArrayForEach (neoset, all->neosets) {
+        bool is_gone = false;
+        CLEANUP_FREE char *adopts = migration_adopts(neoset, &is_gone);
+        const char *name = kube_object_name(neoset);
+        const cJSON *set = find(all->sets, kube_object_namespace(neoset), name);
+        if (kube_object_is_deleting(neoset) && is_kept(all, kube_object_namespace(neoset), name))
+            add_adoption(
+                halves, neoset, name,
+                xstrdup("it goes back: the NeoSet is on its way out, its manifest as a StatefulSet is "
+                        "kept"),
+                xstrdup("only back: the NeoSet cannot be kept any more"),
+                xasprintf("when the NeoSet is gone, StatefulSet %s is made again, as it was, and takes "
+                          "its pods over",
+                          name));
+        else if (adopts && set && kube_object_is_deleting(set))
+            add_adoption(
+                halves, neoset, name,
+                xstrdup("the StatefulSet is on its way out, its pods left behind; its manifest is kept"),
+                xstrdup("when it is gone, neoset-controller takes its pods over"), back_to_set(name));
+        else if (adopts && set)
+            add_waiting(halves, neoset, set);
+        else if (adopts)
+            add_taken_over(halves, neoset, is_gone);
+    }
+}
+
+/* A manifest whose NeoSet is not there: the way back was begun, or somebody deleted the NeoSet. */
+static void add_kept(struct halves *halves, const struct half_done *all)
+{
+    const cJSON *kept = NULL;
+    cJSON_ArrayForEach (kept, all->kept) {
+        const char *name = kube_object_annotation(kept, KEEP_ADOPTED_BY);
+        const char *namespace = kube_object_namespace(kept);
+        if (!name || !keep_manifest(kept) || find(all->neosets, namespace, name))
+            continue;
+        const char *object = kube_object_name(kept);
+        if (find(all->sets, namespace, name))
+            add_adoption(
+                halves, kept, name,
+                xasprintf("it goes back: the StatefulSet is there again, its manifest is still kept "
+                          "(ControllerRevision %s)",
+                          object),
+                xstrdup("only if you want the NeoSet after all: the adoption begins anew"),
+                xstrdup("when the StatefulSet has its pods, the kept manifest is deleted; that is all"));
+        else
+            add_adoption(
+                halves, kept, name,
+                xasprintf("the pods belong to nobody, and run on: neither set is there; the manifest is kept "
+                          "(ControllerRevision %s)",
+                          object),
+                xasprintf(
+                    "NeoSet %s is made from the kept manifest, and neoset-controller takes the pods over",
+                    name),
+                xasprintf("StatefulSet %s is made again from it, and takes the pods over", name));
+    }
+}
+
+/* --- growing volumes ------------------------------------------------------------------------------------ */
+
+static const cJSON *find_kept(const struct half_done *all, const struct half_resized *one)
+{
+    const cJSON *kept = NULL;
+    cJSON_ArrayForEach (kept, all->kept)
+        if (!kube_object_annotation(kept, KEEP_ADOPTED_BY) &&
+            str_equal(kube_object_namespace(kept), one->namespace) &&
+            str_equal(kube_object_name(keep_manifest(kept)), one->name))
+            return kept;
+    return NULL;
+}
+
+/* What follows "its volumes are half grown", and what comes next. Both literals. */
+static const char *phase_of(const struct half_done *all, const struct half_resized *one,
+                            const char **ret_next)
+{
+    const cJSON *set = find(all->sets, one->namespace, one->name);
+    const cJSON *kept = find_kept(all, one);
+    *ret_next = "it is made again from the kept manifest with the larger sizes, and takes its pods over";
+    if (!set && kept)
+        return "its claims are asked to grow; the StatefulSet is deleted, its pods run on and are nobody's";
+    if (set && kube_object_is_deleting(set))
+        return "its claims are asked to grow; the StatefulSet is on its way out, its pods left behind";
+    if (set && kept && !keep_is_of(kept, set)) {
+        *ret_next = "it is seen that it has its pods, then the kept manifest is deleted";
+        return "the StatefulSet is made again with the larger sizes, its manifest is still kept";
+    }
+    *ret_next =
+        "claims that are too small grow, then the StatefulSet is deleted with its pods left behind and "
+        "made again with the larger sizes, if it has not got them yet";
+    return set ? "the StatefulSet is there, and has its pods" : "the StatefulSet is not there";
+}
+
+/* There is one way only. */
+static void add_resizes(struct halves *halves, const struct half_done *all,
+                        const struct half_resizes *resizes)
+{
+    for (size_t i = 0; i < resizes->count; i++) {
+        const struct half_resized *one = &resizes->items[i];
+        const char *sizes = one->goal.sizes;
+        const char *next = NULL;
+        const char *phase = phase_of(all, one, &next);
+        add(halves,
+            (struct half){.namespace = one->namespace,
+                          .name = one->name,
+                          .what = "growing the volumes of StatefulSet",
+                          .stands = xasprintf("its volumes are half grown%s%s: %s", sizes ? " to " : "",
+                                              sizes ? sizes : "", phase),
+                          .next = xstrdup(next),
+                          .on = xasprintf("neosetctl continue -n %s", one->namespace),
+                          .back_does = xstrdup(
+                              "none: a volume never shrinks (`neosetctl resize recover -f FILE` asks for "
+                              "less where the storage cannot give as much)")});
+    }
+}
+
+/* --- showing -------------------------------------------------------------------------------------------- */
+
+static void show_for_people(struct out *out, const struct sheet_look *look, const struct halves *halves)
+{
+    for (size_t i = 0; i < halves->count; i++) {
+        const struct half *half = &halves->items[i];
+        CLEANUP_FREE char *title =
+            xasprintf("%s in namespace %s: %s is not finished", half->name, half->namespace, half->what);
+        if (i > 0)
+            buf_add_char(&out->text, '\n');
+        escape_plain(&out->text, title);
+        buf_add_char(&out->text, '\n');
+        ctl_add_field(&out->text, look, "stands", half->stands);
+        ctl_add_command(&out->text, "go on", half->on);
+        ctl_add_field(&out->text, look, "", half->next);
+        if (half->back)
+            ctl_add_command(&out->text, "go back", half->back);
+        ctl_add_field(&out->text, look, half->back ? "" : "go back", half->back_does);
+    }
+}
+
+static void show_for_programs(struct out *out, const struct sheet_look *look, const struct halves *halves)
+{
+    static const struct sheet_column columns[] = {
+        {.name = "namespace", .title = "NAMESPACE", .type = SHEET_TEXT, .where = IN_ALL},
+        {.name = "name", .title = "NAME", .type = SHEET_TEXT, .where = IN_ALL},
+        {.name = "stands", .title = "STANDS", .type = SHEET_TEXT, .where = IN_ALL},
+        {.name = "go_on", .title = "GO ON", .type = SHEET_TEXT, .where = IN_ALL},
+        {.name = "go_back", .title = "GO BACK", .type = SHEET_TEXT, .where = IN_ALL},
+        {.name = "next", .title = "NEXT", .type = SHEET_TEXT, .where = IN_ALL},
+    };
+    struct sheet *sheet = sheet_begin(out, look, columns, ARRAY_SIZE(columns));
+    for (size_t i = 0; i < halves->count; i++) {
+        const struct half *half = &halves->items[i];
+        struct sheet_cell cells[] = {cell_text(half->namespace), cell_text(half->name),
+                                     cell_text(half->stands),    cell_text(half->on),
+                                     cell_text(half->back),      cell_text(half->next)};
+        sheet_row(sheet, cells);
+    }
+    sheet_end(sheet);
+}
+
+int ctl_continue(struct ctl_server *server, struct out *out, const struct sheet_look *look,
+                 int64_t *ret_count, struct error **err)
+{
+    struct half_done all;
+    struct half_resizes resizes = {0};
+    struct halves halves = {0};
+    int r = read_all(server, &all, err);
+    if (r == 0)
+        r = half_resizes_find(server, &resizes, err);
+    if (r == 0) {
+        add_neosets(&halves, &all);
+        add_kept(&halves, &all);
+        add_resizes(&halves, &all, &resizes);
+        *ret_count = (int64_t)halves.count;
+        if (ctl_is_text(look))
+            show_for_people(out, look, &halves);
+        else
+            show_for_programs(out, look, &halves);
+    }
+    halves_done(&halves);
+    json_delete(all.neosets);
+    json_delete(all.sets);
+    json_delete(all.kept);
+    half_resizes_done(&resizes);
+    return r;
+}
