@@ -252,8 +252,23 @@ static bool is_same_step(const struct flight *flight, const struct step_request 
            str_equal(flight->subresource, request->subresource);
 }
 
-/* An open step is asked for again: the same bytes leave once more. After a restart the bytes of a create are
- * gone; they are made again with the step's key and must have the digest that the journal has. */
+/* No version guards a create: with other bytes it is another step, whatever it is called. After a restart the
+ * bytes are gone; made again with the step's key they must have the digest that the journal has. */
+static bool has_same_bytes(struct flight *flight, const struct step_request *request)
+{
+    if (flight->body && !step_creates(flight->kind))
+        return true;
+    CLEANUP_FREE char *bytes = preconditions_make_bytes(request, flight->key);
+    if (flight->body)
+        return str_equal(bytes, flight->body);
+    if (!journal_step_has_body(flight->gateway->options.journal, flight->step, bytes, strlen(bytes)))
+        return false;
+    flight->body = STEAL(bytes);
+    return true;
+}
+
+/* An open step is asked for again: the same bytes leave once more. One that wants others ends at its horizon.
+ */
 static int submit_again(struct flight *flight, const struct step_request *request, step_done *done,
                         void *context)
 {
@@ -261,12 +276,8 @@ static int submit_again(struct flight *flight, const struct step_request *reques
         return -ERROR_CONFLICT;
     if (!gateway_has_room(flight->gateway))
         return -ERROR_REFUSED;
-    if (!flight->body) {
-        CLEANUP_FREE char *bytes = preconditions_make_bytes(request, flight->key);
-        if (!journal_step_has_body(flight->gateway->options.journal, flight->step, bytes, strlen(bytes)))
-            return -ERROR_CONFLICT; /* another step; this one ends at its horizon */
-        flight->body = STEAL(bytes);
-    }
+    if (!has_same_bytes(flight, request))
+        return -ERROR_CONFLICT;
     /* What no column holds of an apply that an ended run began. */
     str_replace(&flight->field_manager, request->field_manager);
     flight->is_forced = request->is_forced;

@@ -41,6 +41,18 @@ static void another_step_does_not_pass_as_the_open_one(void **state)
     assert_int_equal(scene_submit(scene, moved), -ERROR_CONFLICT);
 }
 
+/* What is called the same, and is to be made with another body: no version stands in its way. */
+static void a_create_with_other_bytes_does_not_pass_as_the_open_one(void **state)
+{
+    struct scene *scene = *state;
+    scene_cut(scene, scene_send(scene, scene_create("mysql-4", "a")));
+    scene_show_none(scene);
+    assert_int_equal(scene_submit(scene, scene_create("mysql-4", "b")), -ERROR_CONFLICT);
+    assert_int_equal(scene_submit(scene, scene_create("mysql-4", "a")), 0);
+    struct env_sim_call *call = scene_expect(scene, "POST", NULL);
+    assert_sent_again(scene, call);
+}
+
 static void in_doubt_nothing_else_takes_availability_away(void **state)
 {
     struct scene *scene = *state;
@@ -278,6 +290,7 @@ int main(void)
         scene_test(the_same_bytes_are_sent_again_under_the_next_attempt),
         scene_test(the_unknown_entry_is_on_disk_before_the_next_attempt_leaves),
         scene_test(another_step_does_not_pass_as_the_open_one),
+        scene_test(a_create_with_other_bytes_does_not_pass_as_the_open_one),
         scene_test(in_doubt_nothing_else_takes_availability_away),
         scene_test(a_refusal_is_believed_once_the_lost_attempt_cannot_land_any_more),
         scene_test(a_refusal_after_a_restart_is_believed_too),
