@@ -231,10 +231,14 @@ static bool is_set_home(struct judge *judge, const struct seen_set *set, char *w
         }
     }
     const cJSON *told = json_get(set_tree(judge, set), "status");
+    /* A first revision counts as stable from the beginning, and is proven when all its pods count as
+     * available: of one that it took over as it was, the controller may wait for probes that are long over.
+     */
     bool says_so = strcmp(status->stable, status->target) == 0 &&
                    (strcmp(set->phase_text, "Completed") == 0 || strcmp(set->phase_text, "Idle") == 0) &&
                    json_int64_or(told, "observedGeneration", 0) == spec->generation &&
-                   json_int64_or(told, "updatedReplicas", 0) == spec->replicas;
+                   json_int64_or(told, "updatedReplicas", 0) == spec->replicas &&
+                   (status->proven || spec->replicas == 0);
     if (!says_so)
         snprintf(why, size, "the pods of %s are home, and its status says %s: %s", set_name(set->index),
                  set->phase_text, json_str(told, "message") ? json_str(told, "message") : "");
