@@ -202,8 +202,9 @@ void judge_take_pod(struct judge *judge, const struct kubesim_change *change);
 bool seen_pod_is_serving(const struct seen_pod *pod);
 /* What runs is what its spec asks for, by the kubelet's own books. */
 bool judge_runs_its_spec(struct judge *judge, const struct seen_pod *pod, const cJSON *tree);
-/* An old kubelet reports another name of the image that a container runs: two tags of one digest. No content
- * proves such an update. */
+/* The kubelet reports another name of the image that a container runs: two tags of one digest. No content
+ * proves such an update, and this one was not drained, or its kubelet is too old for that to prove anything.
+ */
 bool judge_is_renamed(const struct seen_pod *pod, const cJSON *tree);
 /* A container was started last from another image than the spec names now. */
 bool judge_runs_another(struct judge *judge, const struct seen_pod *pod, const cJSON *tree);

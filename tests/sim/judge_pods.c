@@ -261,11 +261,14 @@ static const char *image_of(const cJSON *tree, const char *container)
 
 bool judge_is_renamed(const struct seen_pod *pod, const cJSON *tree)
 {
+    const char *state = json_path_str(tree, "metadata", "annotations", "apps.neo.io/in-place-state", NULL);
     const cJSON *item = NULL;
+    if (!pod->is_old && !(state && strstr(state, "\"drained\":false")))
+        return false; /* its gate went down before, and comes up again: that proves it */
     cJSON_ArrayForEach (item, json_path(tree, "status", "containerStatuses", NULL)) {
         const char *spec = image_of(tree, json_str(item, "name"));
         const char *told = json_str(item, "image");
-        if (pod->is_old && spec && told && !str_ends_with(told, spec))
+        if (spec && told && !str_ends_with(told, spec))
             return true;
     }
     return false;
