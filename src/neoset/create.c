@@ -86,10 +86,16 @@ static bool is_lost(const struct plan *plan, const struct slot *slot)
     return false;
 }
 
+/* We took it down for its update. */
+static bool is_taken_down(const struct plan *plan, const struct slot *slot)
+{
+    return plan->active && ordinals_has(&plan->now.left, slot->ordinal);
+}
+
 /* A pod that we had moved, a lost one that comes back, or a matter of scale. */
 const char *plan_operation_of(const struct plan *plan, const struct slot *slot)
 {
-    if (plan->active && ordinals_has(&plan->now.left, slot->ordinal))
+    if (is_taken_down(plan, slot))
         return "rollout";
     return plan->now.stable_proven && is_lost(plan, slot) ? "repair" : "scale";
 }
@@ -114,18 +120,19 @@ static void create_pod(struct plan *plan, const struct slot *slot)
 
 /* Every lower ordinal is available. A lost pod does not wait for one that is down only because we update it;
  * and one that we took down ourselves does not wait for a broken one, which is mended only when this one is
- * up.
- */
+ * up, nor for a missing one, which waits for the broken one itself. */
 static bool is_its_turn(struct plan *plan, const struct slot *slot)
 {
     bool lost = is_lost(plan, slot);
-    bool taken_down = plan->active && ordinals_has(&plan->now.left, slot->ordinal);
+    bool taken_down = is_taken_down(plan, slot);
+    bool is_held = false;
     for (const struct slot *below = plan->slots; below < slot; below++) {
         if (!below->in_range || below->available)
             continue;
-        if (lost && plan->active && ordinals_has(&plan->now.left, below->ordinal))
+        if (lost && is_taken_down(plan, below))
             continue;
-        if (taken_down && below->broken)
+        is_held = is_held || below->broken;
+        if (taken_down && (below->broken || (is_held && !below->pod)))
             continue;
         CLEANUP_FREE char *name = slot_name(plan, slot), *waited = slot_name(plan, below);
         plan_say(plan, SAY_CREATING, "%s is created once %s is available.", name, waited);
@@ -149,13 +156,17 @@ static int batch(const struct plan *plan)
 static void create_missing(struct plan *plan)
 {
     bool ordered = plan->spec->management == NEOSET_ORDERED_READY;
+    bool is_halted = false;
     int left = batch(plan);
     for (size_t i = 0; i < plan->slot_count; i++) {
         struct slot *slot = &plan->slots[i];
         if (!slot->in_range || slot->pod)
             continue;
-        if (ordered && !is_its_turn(plan, slot))
-            return;
+        /* In order, and one waits: above it only what may overtake. */
+        if (ordered && ((is_halted && !is_taken_down(plan, slot)) || !is_its_turn(plan, slot))) {
+            is_halted = true;
+            continue;
+        }
         bool under_way = slot->is_open && !slot->open.in_doubt;
         if (!under_way && !slot->is_open && left-- <= 0)
             return;

@@ -490,6 +490,29 @@ static void a_bad_template_is_healed_by_a_good_one(void **state)
     }
 }
 
+/* The pod that was taken down spends the budget, and the broken one is mended when it is up again: between
+ * them is one that a person deleted, which waits for the broken one. */
+static void a_pod_that_was_taken_down_comes_back_beside_a_broken_one_and_a_missing_one(void **state)
+{
+    (void)state;
+    CLEANUP_FAKE struct fake *fake = fake_make(3, "db:1");
+    fake_edit(fake, "\"Recreate\"", "updateStrategy", "type", NULL);
+    for (int i = 0; i < 60 && !fake_pod(fake, "db-2"); i++)
+        fake_run(fake, 1);
+    fake_set_image(fake, "db:none");
+    for (int i = 0; i < 60 && fake->counts.deletes == 0; i++)
+        fake_run(fake, 1);
+    fake_delete_pod(fake, "db-1");
+    fake_delete_pod(fake, "db-0");
+    fake_run(fake, 5);
+    assert_string_equal(fake_image(fake, "db-0"), "db:none");
+    assert_null(fake_pod(fake, "db-1"));
+    fake_set_image(fake, "db:2");
+    fake_run(fake, 120);
+    assert_int_equal(fake_number(fake, "availableReplicas"), 3);
+    assert_string_equal(fake_image(fake, "db-0"), "db:2");
+}
+
 static void a_new_set_has_no_canary(void **state)
 {
     (void)state;
@@ -735,6 +758,7 @@ int main(void)
         cmocka_unit_test(going_back_is_not_complete_before_the_pod_is_proven_to_be_back),
         cmocka_unit_test(a_new_template_in_mid_rollout_starts_the_stage_again),
         cmocka_unit_test(a_bad_template_is_healed_by_a_good_one),
+        cmocka_unit_test(a_pod_that_was_taken_down_comes_back_beside_a_broken_one_and_a_missing_one),
         cmocka_unit_test(a_new_set_has_no_canary),
         cmocka_unit_test(scaling_out_uses_the_stable_image),
         cmocka_unit_test(a_moved_pod_that_dies_comes_back_on_the_target),
