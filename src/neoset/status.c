@@ -161,6 +161,8 @@ static void add_proven(const struct plan *plan, cJSON *status)
     for (size_t i = 0; i < at->revision_count; i++) {
         const struct revision_fact *revision = at->revisions[i];
         bool is_stable = plan->now.stable_proven && str_equal(revision->name, plan->now.stable);
+        is_stable = (is_stable && !PLANT("stable-is-not-named")) ||
+                    (PLANT("target-is-named") && str_equal(revision->name, plan->now.target));
         if (!revision->deleting && (is_stable || json_has_str(old, revision->name)))
             proven[count++] = revision;
     }

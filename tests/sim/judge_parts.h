@@ -66,8 +66,8 @@ struct seen_pod {
     char deleted_uid[48];             /* the last one that we deleted */
     bool waits, scheduled;
     int64_t waited_us;   /* moved, and not in service, while time counts */
-    int64_t believed_us; /* the same for one whose watch may be silent: it may not know yet that the wait is
-                            over */
+    int64_t believed_us; /* the same for one whose watch may be silent: it may not know yet that the pod is
+                            gone */
     /* Its status is what a restored storage shows again: its kubelet has not spoken since, or says still what
      * it did by a spec of the other history. */
     bool restored;
@@ -202,9 +202,9 @@ void judge_take_pod(struct judge *judge, const struct kubesim_change *change);
 bool seen_pod_is_serving(const struct seen_pod *pod);
 /* What runs is what its spec asks for, by the kubelet's own books. */
 bool judge_runs_its_spec(struct judge *judge, const struct seen_pod *pod, const cJSON *tree);
-/* The kubelet reports another name of the image that a container runs: two tags of one digest. No content
- * proves such an update, and this one was not drained, or its kubelet is too old for that to prove anything.
- */
+/* The kubelet reports another name of the image that a container runs - two tags of one digest -, and nothing
+ * else proves its update: the kubelet is too old for that, or the controller first saw the update when this
+ * container was there already. */
 bool judge_is_renamed(const struct seen_pod *pod, const cJSON *tree);
 /* A container was started last from another image than the spec names now. */
 bool judge_runs_another(struct judge *judge, const struct seen_pod *pod, const cJSON *tree);

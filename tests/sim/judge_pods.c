@@ -259,16 +259,26 @@ static const char *image_of(const cJSON *tree, const char *container)
     return NULL;
 }
 
+/* What our gate says that ran when the kubelet had seen the update: what came later would be the last. */
+static bool is_in_witness(const cJSON *tree, const char *container_id)
+{
+    const cJSON *condition = NULL;
+    cJSON_ArrayForEach (condition, json_path(tree, "status", "conditions", NULL)) {
+        const char *message = json_str(condition, "message");
+        if (str_equal(json_str(condition, "type"), STEP_GATE_CONDITION) && message && container_id)
+            return strstr(message, container_id) != NULL;
+    }
+    return false;
+}
+
 bool judge_is_renamed(const struct seen_pod *pod, const cJSON *tree)
 {
-    const char *state = json_path_str(tree, "metadata", "annotations", "apps.neo.io/in-place-state", NULL);
     const cJSON *item = NULL;
-    if (!pod->is_old && !(state && strstr(state, "\"drained\":false")))
-        return false; /* its gate went down before, and comes up again: that proves it */
     cJSON_ArrayForEach (item, json_path(tree, "status", "containerStatuses", NULL)) {
         const char *spec = image_of(tree, json_str(item, "name"));
         const char *told = json_str(item, "image");
-        if (spec && told && !str_ends_with(told, spec))
+        bool is_renamed = spec && told && !strchr(spec, '@') && !str_ends_with(told, spec);
+        if (is_renamed && (pod->is_old || is_in_witness(tree, json_str(item, "containerID"))))
             return true;
     }
     return false;

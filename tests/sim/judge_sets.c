@@ -4,6 +4,7 @@
  * done only what is done (14). */
 #include "judge_parts.h"
 
+#include "kube/object.h"
 #include "kubesim/model.h"
 
 #include <limits.h>
@@ -256,19 +257,28 @@ static bool is_on_number(struct judge *judge, const struct seen_pod *pod, int64_
     return revision && json_int64_or(revision, "revision", -1) == number;
 }
 
+static bool any_is_on_number(struct judge *judge, const struct seen_set *set, int64_t number)
+{
+    for (int i = 0; i < POD_ORDINALS_MAX; i++)
+        if (set->pods[i].there && is_on_number(judge, &set->pods[i], number))
+            return true;
+    return false;
+}
+
 /* How many pods were so at some moment since then: no status may claim more. number: of the revision that it
- * speaks of. */
+ * speaks of; where no pod is on that, what it calls its target is meant. */
 static struct most most_since(struct judge *judge, const struct seen_set *set,
                               const struct seen_status *status, int64_t number, int64_t since_us)
 {
     struct most most = {0};
+    bool by_number = any_is_on_number(judge, set, number);
     for (int i = 0; i < POD_ORDINALS_MAX; i++) {
         const struct seen_pod *pod = &set->pods[i];
         bool serving = pod->serving || pod->served_us > since_us;
         /* Somebody removed what names the target: it will be what it was. */
         bool updated = status && (pod->there || pod->there_us > since_us) &&
-                       (!*status->target || strcmp(pod->revision, status->target) == 0 ||
-                        is_on_number(judge, pod, number));
+                       (!*status->target || (by_number ? is_on_number(judge, pod, number)
+                                                       : strcmp(pod->revision, status->target) == 0));
         most.ready += pod->ready || pod->ready_us > since_us;
         most.serving += serving;
         most.updated += updated;
@@ -288,6 +298,23 @@ static void check_number(struct judge *judge, int invariant, const struct seen_s
                     set_name(set->index), field, (long long)after, most);
 }
 
+/* The stable revision is among those that an undo may go back to, as soon as it is proven. */
+static void check_stable_is_named(struct judge *judge, const struct seen_set *set, const cJSON *status,
+                                  int64_t since_us)
+{
+    const struct seen_status *now = seen_status_now(set);
+    const cJSON *revision = now ? judge_find(judge, "apps", "controllerrevisions", now->stable) : NULL;
+    if (!revision || kube_object_created_us(revision) + US_PER_S > since_us)
+        return; /* made again a moment ago: it may not be known yet */
+    unsigned at = 0;
+    for (const struct seen_status *old; (old = seen_status_since(set, since_us, &at)) != NULL;)
+        if (!old->proven || strcmp(old->stable, now->stable) != 0)
+            return;
+    if (!json_has_str(json_get(status, "provenRevisionNames"), now->stable))
+        judge_break(judge, 10, "the status of %s does not call %s proven, and it is the stable revision",
+                    set_name(set->index), now->stable);
+}
+
 static void check_numbers(struct judge *judge, struct seen_set *set, const struct kubesim_change *change)
 {
     int64_t since_us = judge_since_us(judge, judge_sent_us(judge, change->audit_id));
@@ -300,6 +327,7 @@ static void check_numbers(struct judge *judge, struct seen_set *set, const struc
     check_number(judge, 10, set, change, "updatedReplicas", most.updated);
     /* It counts proven ones. */
     check_number(judge, 14, set, change, "updatedReplicas", most.proven);
+    check_stable_is_named(judge, set, json_get(change->after, "status"), since_us);
     check_number(judge, 10, set, change, "observedGeneration",
                  (int)json_int64_or(json_get(change->after, "metadata"), "generation", 0));
 }

@@ -120,8 +120,12 @@ static void run_clock(const struct judge *judge, const struct seen_set *set, str
         pod->waited_us = 0;
     else if (!seen_spec_now(set)->pause)
         pod->waited_us += passed_us;
-    bool blind = !pod->waits && pod->believed_us > 0 && judge_now_us(judge) <= judge->blind_until_us;
-    pod->believed_us = blind ? pod->believed_us + passed_us : pod->waited_us;
+    bool is_gone = !pod->there || !pod->ours || pod->deleting;
+    bool is_blind = is_gone && pod->believed_us > 0 && judge_now_us(judge) <= judge->blind_until_us;
+    if (!is_blind)
+        pod->believed_us = pod->waited_us;
+    else if (!seen_spec_now(set)->pause)
+        pod->believed_us += passed_us;
 }
 
 static bool is_in_reach(const struct seen_spec *spec, int ordinal)

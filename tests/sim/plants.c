@@ -29,6 +29,8 @@ static const struct plant plants[] = {
     {"deadline-restarted-by-a-restart", 9, "a deadline begins anew with each start"},
     {"status-ahead", 10, "status counts pods as ready that are not"},
     {"write-before-decision", 10, "a pod is moved before status allows it"},
+    {"stable-is-not-named", 10, "the stable revision is not among those to go back to"},
+    {"target-is-named", 10, "a target that no pod has proven is among those to go back to"},
     {"stage-falls-over-nothing", 10, "the stage falls when nothing was done yet"},
     {"stage-falls-over-missing", 10, "the stage falls while a pod above it is missing"},
     {"sent-before-durable", 11, "a request leaves before its intent is on disk"},
