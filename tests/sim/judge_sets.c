@@ -304,7 +304,9 @@ static void check_stable_is_named(struct judge *judge, const struct seen_set *se
 {
     const struct seen_status *now = seen_status_now(set);
     const cJSON *revision = now ? judge_find(judge, "apps", "controllerrevisions", now->stable) : NULL;
-    if (!revision || kube_object_created_us(revision) + US_PER_S > since_us)
+    int64_t server_us = kubesim_now_us(sim_server_kubesim(judge->world->server));
+    int64_t seen_for_us = judge_now_us(judge) - since_us + US_PER_S;
+    if (!revision || server_us - kube_object_created_us(revision) < seen_for_us)
         return; /* made again a moment ago: it may not be known yet */
     unsigned at = 0;
     for (const struct seen_status *old; (old = seen_status_since(set, since_us, &at)) != NULL;)
