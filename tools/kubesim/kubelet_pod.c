@@ -231,5 +231,7 @@ void kubelet_list_end(struct kubelet *kubelet, int64_t now_us)
     HASH_ITER (hh, kubelet->pods, pod, next) {
         if (!pod->is_listed)
             pod_forget(kubelet, pod);
+        else if (pod->is_ours && pod->posted_hash)
+            status_set_forgotten(kubelet, pod); /* numbers that went back may have overtaken what it knew */
     }
 }
