@@ -90,6 +90,13 @@ void take_probe(struct converge *converge, const struct kube_answer *answer)
 
 /* --- growing -------------------------------------------------------------------------------------------- */
 
+static void await_answer(struct converge *converge, const char *claim, const char *class)
+{
+    str_replace(&converge->first_claim, claim);
+    str_replace(&converge->first_class, class);
+    converge->first_boot_us = converge->look->boot_us;
+}
+
 /* One after the other; of each class the first alone, until its storage controller has answered. */
 void claim_grown(struct converge *converge)
 {
@@ -97,9 +104,7 @@ void claim_grown(struct converge *converge)
     converge->grown++;
     const char *class = claim->class ? claim->class : "";
     if (!json_get(converge->answered, class)) {
-        str_replace(&converge->first_claim, claim->name);
-        str_replace(&converge->first_class, class);
-        converge->first_boot_us = converge->look->boot_us;
+        await_answer(converge, claim->name, class);
         converge_wait(converge, 0, NULL);
     } else if (++converge->claim == converge->decision.claims.count) {
         converge_wait(converge, 0, NULL);
@@ -202,8 +207,33 @@ char *growth_state(struct converge *converge, const cJSON *claim, enum growth gr
     return said ? xasprintf("%s; it said: %s", growth_text(growth), said) : xstrdup(growth_text(growth));
 }
 
+static const char *class_of(const cJSON *claim)
+{
+    const char *class = volume_class_of(claim);
+    return class ? class : "";
+}
+
+/* What an earlier run asked for, and nobody has answered: it is the first of its class still, or each run
+ * that is broken off would take the next one for that, until all were asked for and none had grown. */
+static void take_first_of_before(struct converge *converge)
+{
+    const cJSON *claim = NULL;
+    if (converge->first_claim || converge->options.plans_only || converge->options.recovers)
+        return;
+    cJSON_ArrayForEach (claim, converge->look->claims) {
+        enum growth growth = growth_of(claim, 0);
+        bool is_asked = volume_is_claim_of(claim, converge->look->set) && !kube_object_is_deleting(claim) &&
+                        !is_as_large_as_it_gets(converge->look->set, claim, growth);
+        if (is_asked && !growth_is_answered(growth) && !json_get(converge->answered, class_of(claim))) {
+            await_answer(converge, kube_object_name(claim), class_of(claim));
+            return;
+        }
+    }
+}
+
 bool first_is_awaited(struct converge *converge)
 {
+    take_first_of_before(converge);
     if (!converge->first_claim)
         return false;
     int64_t waited_us = converge->look->boot_us - converge->first_boot_us;

@@ -7,6 +7,7 @@
 #include "kube/object.h"
 #include "volume/converge.h"
 #include "volume/goal.h"
+#include "volume/grow.h"
 #include "volume/keep.h"
 
 #include <setjmp.h>
@@ -813,6 +814,38 @@ static void the_first_claim_of_a_class_is_looked_at_alone(void **state)
     look(scene);
     expect(scene, CONVERGE_GROW);
     assert_string_equal(scene->turn.step->name, "data-db-1");
+}
+
+/* A run that was broken off has asked for one, and nobody has answered: the next run waits for that one, and
+ * takes no other for the first. */
+static void what_an_earlier_run_asked_for_is_the_first_of_its_class_still(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    look(scene);
+    prove(scene);
+    agree(scene);
+    agree(scene);
+    apply(scene);
+    change(named(scene->claims, "data-db-0"),
+           "{'status':{'allocatedResources':null,'allocatedResourceStatuses':null}}");
+    for (int run = 0; run < 3; run++) {
+        converge_free(STEAL(scene->converge));
+        begin_desired(scene);
+        look(scene);
+        expect(scene, CONVERGE_LOOK);
+        expect_phrase(scene, "claim data-db-0, the first of its class");
+        scene->boot_us += 29 * US_PER_S;
+        look(scene);
+        expect(scene, CONVERGE_LOOK);
+    }
+    /* What it answers to this run is believed at once. */
+    change(named(scene->claims, "data-db-0"),
+           "{'status':{'allocatedResourceStatuses':{'storage':'ControllerResizeInfeasible'},"
+           "'allocatedResources':{'storage':'2Gi'}}}");
+    look(scene);
+    expect_end(scene, ERROR_FAILED, "infeasible: claim data-db-0 asks for 2Gi and has 1Gi");
+    assert_string_equal(growth_request(named(scene->claims, "data-db-1")), "1Gi");
 }
 
 /* Acceptance 19. */
@@ -1839,6 +1872,7 @@ int main(void)
         RULE(of_a_claim_only_the_request_is_written),
         RULE(a_file_system_that_is_to_be_resized_holds_up_nothing),
         RULE(the_first_claim_of_a_class_is_looked_at_alone),
+        RULE(what_an_earlier_run_asked_for_is_the_first_of_its_class_still),
         RULE(a_size_that_is_infeasible_stops_it_before_the_set_is_touched),
         RULE(a_growth_that_is_refused_leaves_the_others_grown),
         RULE(grown_claims_are_not_grown_again),
