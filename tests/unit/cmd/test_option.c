@@ -78,7 +78,7 @@ static int parse(const struct option_program *program, const char *line, option_
     memory = xasprintf("%s %s", program->name, line);
     int argc = 0;
     for (char *word = strtok(memory, " "); word && argc < ARGUMENTS_MAX - 1; word = strtok(NULL, " "))
-        argv[argc++] = word;
+        argv[argc++] = strcmp(word, "''") == 0 ? word + 2 : word;
     argv[argc] = NULL;
     return option_parse(program, argc, argv, variable ? variable : no_variable, ret, err);
 }
@@ -167,6 +167,7 @@ static void wrong_usage_is_a_sentence_with_the_way_out(void **state)
         {"fly", "`try --help` lists them"},
         {"go", "go needs PLACE"},
         {"go a b c", "c is too much"},
+        {"go ''", "go: PLACE is empty: is the variable set that it comes from?"},
         {"stop here", "stop takes no argument, but there is here"},
         {"go x --namespace", "--namespace needs a value: --namespace NS"},
         {"go x -n", "-n needs a value"},
