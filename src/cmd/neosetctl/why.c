@@ -297,34 +297,81 @@ static int search_journal(struct journal_search *search, struct error **err)
     return r < 0 ? r : journal_read_open_steps(reader, note_step, search, err);
 }
 
-/* The Lease is this very run's: it has stopped renewing it, and does nothing. */
-static bool lease_is_of(const struct journal_search *search, const struct journal_run_record *run)
+/* What is told of the controller that holds a journal's lock, while the Lease says that none is at work. */
+enum holder {
+    HOLDER_LOST,  /* the Lease is this very run's: it has stopped renewing it, and does nothing */
+    HOLDER_WAITS, /* the Lease is of an earlier run on this journal, and this one has not led yet */
+    HOLDER_LEADS, /* it has led without the Lease: --no-lease, or with another one */
+};
+
+static bool note_one(void *context, const struct journal_entry *entry)
 {
-    const struct set_view *set = search->set;
-    return str_equal(set->away_journal, search->journal->meta->journal_id) && run->begun_us <= set->seen_us;
+    (void)entry;
+    *(bool *)context = true;
+    return false;
 }
 
-static bool judge_run(void *context, const struct journal_run_record *run)
+/* Whoever leads writes this entry first, with a Lease and without one. What cannot be read, or was removed by
+ * retention, is not held against it. */
+static bool has_led(const struct journal_search *search, const struct journal_run_record *run)
 {
-    struct journal_search *search = context;
+    struct journal_entry_filter filter = {
+        .after_seq = run->run, .kinds = JOURNAL_KIND_BIT(JOURNAL_EPOCH), .newest_first = true, .limit = 1};
+    bool found = false;
+    int r = journal_read_entries(search->journal->reader, &filter, note_one, &found, NULL);
+    return r < 0 || found || search->journal->meta->pruned_seq > run->run;
+}
+
+static bool lease_is_of_journal(const struct journal_search *search)
+{
+    return str_equal(search->set->away_journal, search->journal->meta->journal_id);
+}
+
+static enum holder judge_holder(const struct journal_search *search, const struct journal_run_record *run)
+{
+    if (!search->set->away || !lease_is_of_journal(search))
+        return HOLDER_LEADS;
+    if (run->begun_us <= search->set->seen_us)
+        return HOLDER_LOST;
+    return has_led(search, run) ? HOLDER_LEADS : HOLDER_WAITS;
+}
+
+static void tell_holder(struct journal_search *search, const struct journal_run_record *run,
+                        enum holder holder)
+{
+    const struct set_view *set = search->set;
     const char *path = search->journal->meta->path;
     const char *host = run->identity && *run->identity ? run->identity : "-";
     char since[TIME_TEXT_SIZE];
     time_format_seconds(run->begun_us, since);
-    if (search->set->away && lease_is_of(search, run)) {
+    if (holder == HOLDER_LEADS)
+        search->findings->journals.live = path;
+    if (!set->away)
+        return;
+    if (holder == HOLDER_LOST)
         find(search->findings, "controller",
              "%s runs on %s (pid %" PRId64
              ", since %s) and does not renew its Lease: it cannot reach the API "
              "server, or cannot write its journal",
              host, path, run->pid, since);
-        return false;
-    }
-    search->findings->journals.live = path;
-    if (search->set->away)
+    else if (holder == HOLDER_WAITS)
+        find(search->findings, "controller",
+             "%s runs on %s (pid %" PRId64
+             ", since %s) and waits for its Lease, and does nothing until it has it: it cannot reach the API "
+             "server, or may not write the Lease",
+             host, path, run->pid, since);
+    else
         find(search->findings, "controller",
              "at work is %s (pid %" PRId64 ", since %s): it holds the lock of %s, and that is believed. The "
-             "Lease is of another: %s",
-             host, run->pid, since, path, search->set->away);
+             "Lease is of %s: %s",
+             host, run->pid, since, path, lease_is_of_journal(search) ? "an earlier run" : "another",
+             set->away);
+}
+
+static bool judge_run(void *context, const struct journal_run_record *run)
+{
+    struct journal_search *search = context;
+    tell_holder(search, run, judge_holder(search, run));
     return false;
 }
 

@@ -205,12 +205,19 @@ static void a_lease_that_was_given_back_is_told_at_once(void **state)
     waitpid(other, NULL, 0);
 }
 
-/* A journal that this process writes, as a controller would that was started with --no-lease. */
-static struct journal *hold_journal(struct env *env, const char *path)
+/* A journal that this process writes, as a controller would that was started with --no-lease; leads: else it
+ * has not got its Lease. */
+static struct journal *hold_journal(struct env *env, const char *path, bool leads)
 {
     struct journal *journal = NULL;
     struct journal_options options = {.path = path, .identity = "host-1", .version = "1"};
     assert_int_equal(journal_open(env, &options, &journal, NULL), 0);
+    if (leads) {
+        journal_set_epoch(journal, journal_epoch(journal) + 1);
+        journal_append(journal, &(struct journal_entry){.kind = JOURNAL_EPOCH, .reason = "host-1"});
+        journal_commit(journal);
+        env_sim_run_for(env, US_PER_S);
+    }
     return journal;
 }
 
@@ -232,7 +239,7 @@ static void a_live_journal_is_believed_before_the_lease_of_another(void **state)
         start_server(stage, NULL, true);
         make_watched(stage, UNDER_WAY);
         make_lease(stage, LEASES("default"), leases[i].holder, 16 * 60, HEAD);
-        struct journal *journal = hold_journal(env, path);
+        struct journal *journal = hold_journal(env, path, true);
         expect_run(stage, status, 0, "  controller at work is host-1 (pid ", NULL);
         assert_true(str_starts_with(stage->run.output, "NeoSet mysql"));
         CLEANUP_FREE char *other =
@@ -254,6 +261,15 @@ static void a_live_journal_is_believed_before_the_lease_of_another(void **state)
     }
 }
 
+/* The caller's. */
+static char *head_annotation(struct journal *journal)
+{
+    CLEANUP_FREE char *head = journal_head_text(journal);
+    CLEANUP_JSON cJSON *text = cJSON_CreateString(head);
+    CLEANUP_FREE char *quoted = json_print(text);
+    return xasprintf("\"apps.neo.io/journal-head\":%s", quoted);
+}
+
 /* Its process is there, and it does nothing: it cannot renew the Lease, or has let it go. */
 static void a_live_journal_whose_own_lease_is_over_is_not_believed(void **state)
 {
@@ -262,17 +278,48 @@ static void a_live_journal_whose_own_lease_is_over_is_not_believed(void **state)
     CLEANUP_FREE char *path = xasprintf("%s/live.db", stage->folder);
     CLEANUP_FREE char *status = xasprintf("status mysql --journal %s", path);
     CLEANUP_ENV struct env *env = env_sim_make(3);
-    struct journal *journal = hold_journal(env, path);
+    struct journal *journal = hold_journal(env, path, true);
     start_server(stage, NULL, true);
     make_watched(stage, UNDER_WAY);
-    CLEANUP_FREE char *head = journal_head_text(journal);
-    CLEANUP_JSON cJSON *text = cJSON_CreateString(head);
-    CLEANUP_FREE char *quoted = json_print(text);
-    CLEANUP_FREE char *annotation = xasprintf("\"apps.neo.io/journal-head\":%s", quoted);
+    CLEANUP_FREE char *annotation = head_annotation(journal);
     make_lease(stage, LEASES("default"), "", -TEN_YEARS_S, annotation);
     expect_run(stage, status, 0, " and does not renew its Lease: ", NULL);
     assert_true(str_starts_with(stage->run.output, "No neoset-controller is at work: it was stopped, "));
     journal_close(journal, "done");
+}
+
+/* It was started again on its own journal, and the Lease is still as the run before has left it. */
+static void a_live_journal_is_believed_before_its_own_older_lease_only_if_it_has_led(void **state)
+{
+    static const struct {
+        bool leads;
+        const char *says, *first;
+    } table[] = {
+        {false,
+         " and waits for its Lease, and does nothing until it has it: ", "No neoset-controller is at work: "},
+        {true, ", and that is believed. The Lease is of an earlier run: it was last seen at ",
+         "NeoSet mysql"},
+    };
+    struct stage *stage = *state;
+    int age_s = (int)time(NULL) - 86400; /* of 1970: earlier than the journal, whatever its clock says */
+    CLEANUP_ENV struct env *env = env_sim_make(3);
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        CLEANUP_FREE char *path = xasprintf("%s/live-%zu.db", stage->folder, i);
+        CLEANUP_FREE char *status = xasprintf("status mysql --journal %s", path);
+        /* The run before led in any case. */
+        struct journal *before = hold_journal(env, path, true);
+        journal_close(before, "done");
+        struct journal *journal = hold_journal(env, path, table[i].leads);
+        CLEANUP_FREE char *annotation = head_annotation(journal);
+        start_server(stage, NULL, true);
+        make_watched(stage, UNDER_WAY);
+        make_lease(stage, LEASES("default"), "neoset-0_12ab", age_s, annotation);
+        expect_run(stage, status, 0, table[i].says, NULL);
+        if (!str_starts_with(stage->run.output, table[i].first))
+            fail_msg("not \"%s\" first: %s", table[i].first, stage->run.output);
+        journal_close(journal, "done");
+        stage_end(&stage->server);
+    }
 }
 
 static void a_lease_that_may_not_be_read_is_no_matter(void **state)
@@ -315,6 +362,7 @@ int main(void)
         stage_test(a_lease_that_was_given_back_is_told_at_once),
         stage_test(a_live_journal_is_believed_before_the_lease_of_another),
         stage_test(a_live_journal_whose_own_lease_is_over_is_not_believed),
+        stage_test(a_live_journal_is_believed_before_its_own_older_lease_only_if_it_has_led),
         stage_test(a_lease_that_may_not_be_read_is_no_matter),
         stage_test(the_field_that_forces_a_recreation_is_named),
     };
