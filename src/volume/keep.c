@@ -38,6 +38,19 @@ bool keep_is_of(const cJSON *kept, const cJSON *statefulset)
     return uid && str_equal(uid, kube_object_uid(statefulset));
 }
 
+const char *keep_leaving_phrase(const cJSON *statefulset, const cJSON *kept)
+{
+    if (kube_object_has_finalizer(statefulset, "orphan"))
+        return kept ? "the StatefulSet is on its way out, its pods left behind; its manifest is kept"
+                    : "the StatefulSet is on its way out, its pods left behind; nobody kept its manifest";
+    return kept ? "ALARM: the StatefulSet is being deleted together with its pods: those that still name it "
+                  "may "
+                  "die; its manifest is kept"
+                : "ALARM: the StatefulSet is being deleted together with its pods: those that still name it "
+                  "may "
+                  "die; nobody kept its manifest";
+}
+
 void keep_put_pods(cJSON *kept, const cJSON *picture)
 {
     CLEANUP_FREE char *text = json_print_sorted(picture);

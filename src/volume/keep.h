@@ -25,6 +25,10 @@ cJSON *keep_object(const cJSON *statefulset);
 const cJSON *keep_manifest(const cJSON *kept);
 /* It keeps this very set (its uid), which therefore never went. */
 bool keep_is_of(const cJSON *kept, const cJSON *statefulset);
+/* Of a set that is being deleted, where it stands: a literal. It leaves its pods behind only as long as it
+ * carries the finalizer `orphan`; who deletes it otherwise lets the pods go with it that still name it. kept:
+ * its manifest, or NULL. */
+const char *keep_leaving_phrase(const cJSON *statefulset, const cJSON *kept);
 /* picture: of verify_picture(). */
 void keep_put_pods(cJSON *kept, const cJSON *picture);
 /* NULL: it is not kept; the caller's. */

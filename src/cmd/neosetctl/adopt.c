@@ -3,6 +3,7 @@
 
 #include "base/time_text.h"
 #include "cmd/neosetctl/yaml.h"
+#include "kube/manifest.h"
 
 #include <inttypes.h>
 
@@ -399,6 +400,22 @@ static void show_there(const struct adoption *adoption, const struct sight *sigh
     free(phrase);
 }
 
+/* The NeoSet of the adoption; the caller's. Where the StatefulSet is gone and nobody kept it: as it is there.
+ */
+static cJSON *neoset_of(const struct sight *sight)
+{
+    const cJSON *set = sight->set ? sight->set : keep_manifest(sight->kept);
+    if (set)
+        return migration_neoset(set);
+    const cJSON *neo = sight->neo;
+    cJSON *neoset = kube_manifest(KUBE_NEOSET, kube_object_namespace(neo), kube_object_name(neo));
+    const cJSON *labels = json_path(neo, "metadata", "labels", NULL);
+    if (labels)
+        json_add_item(json_get(neoset, "metadata"), "labels", json_copy(labels));
+    json_add_item(neoset, "spec", json_copy(json_get(neo, "spec")));
+    return neoset;
+}
+
 /* As it will be when the adoption is over: for a repository. */
 static void show_yaml(const struct adoption *adoption, cJSON *object)
 {
@@ -411,13 +428,13 @@ static void show_yaml(const struct adoption *adoption, cJSON *object)
     (void)out_flush(adoption->wanted->out, NULL);
 }
 
-/* In the middle of it: what is there, what comes next, and that there is a way back. */
+/* In the middle of it: what is there, what comes next, and the way back, where a manifest is kept. */
 static void say_begun(const struct adoption *adoption, const struct sight *sight)
 {
     const char *name = adoption->wanted->name;
     const char *namespace = adoption->wanted->server->namespace;
     CLEANUP_FREE char *stands =
-        sight->set ? xasprintf("the StatefulSet is on its way out, its pods left behind")
+        sight->set ? xstrdup(keep_leaving_phrase(sight->set, sight->kept))
         : sight->neo
             ? xasprintf("the StatefulSet is gone, NeoSet %s takes its pods over", name)
             : xasprintf("the StatefulSet is gone, its pods are nobody's and run on, and NeoSet %s is not "
@@ -427,7 +444,8 @@ static void say_begun(const struct adoption *adoption, const struct sight *sight
     adoption_say(adoption, "  %s", stands);
     if (adoption->wanted->is_dry)
         adoption_say(adoption, "  go on: neosetctl adopt statefulset/%s -n %s", name, namespace);
-    adoption_say(adoption, "  go back: neosetctl adopt --undo %s -n %s", name, namespace);
+    if (sight->kept)
+        adoption_say(adoption, "  go back: neosetctl adopt --undo %s -n %s", name, namespace);
 }
 
 int adoption_plan_there(struct adoption *adoption, struct error **err)
@@ -447,7 +465,7 @@ int adoption_plan_there(struct adoption *adoption, struct error **err)
     if (r == 0 && !is_begun)
         r = adoption_try_delete(adoption, KUBE_STATEFULSET, sight.set, &proof, err);
     if (r == 0 && adoption->wanted->is_yaml) {
-        CLEANUP_JSON cJSON *neoset = migration_neoset(sight.set ? sight.set : keep_manifest(sight.kept));
+        CLEANUP_JSON cJSON *neoset = neoset_of(&sight);
         show_yaml(adoption, neoset);
     } else if (r == 0 && is_adopted(&sight)) {
         adoption->is_over = true;

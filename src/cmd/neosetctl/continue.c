@@ -7,6 +7,7 @@
 #include "kube/object.h"
 #include "neoset/migration.h"
 #include "volume/keep.h"
+#include "volume/recreate.h"
 
 #include <inttypes.h>
 
@@ -26,14 +27,15 @@ static const cJSON *find(const cJSON *list, const char *namespace, const char *n
     return NULL;
 }
 
-static bool is_kept(const struct half_done *all, const char *namespace, const char *name)
+/* The manifest that was handed over to the NeoSet of this name; NULL: there is none. */
+static const cJSON *find_handed_over(const struct half_done *all, const char *namespace, const char *name)
 {
     const cJSON *kept = NULL;
     cJSON_ArrayForEach (kept, all->kept)
-        if (str_equal(kube_object_namespace(kept), namespace) &&
-            str_equal(kube_object_annotation(kept, KEEP_ADOPTED_BY), name))
-            return true;
-    return false;
+        if (str_equal(kube_object_namespace(kept), namespace) && !kube_object_is_deleting(kept) &&
+            str_equal(kube_object_annotation(kept, KEEP_ADOPTED_BY), name) && keep_manifest(kept))
+            return kept;
+    return NULL;
 }
 
 static int read_all(struct ctl_server *server, struct half_done *ret, struct error **err)
@@ -90,19 +92,22 @@ static void add(struct halves *halves, struct half half)
     halves->items[halves->count++] = half;
 }
 
-/* stands, next and back_does are taken over. */
+/* stands, next and back_does are taken over. back_does NULL: there is no way back, as nothing is kept. */
 static void add_adoption(struct halves *halves, const cJSON *object, const char *name, char *stands,
                          char *next, char *back_does)
 {
     const char *namespace = kube_object_namespace(object);
-    add(halves, (struct half){.namespace = namespace,
-                              .name = name,
-                              .what = "the adoption of StatefulSet",
-                              .stands = stands,
-                              .next = next,
-                              .on = xasprintf("neosetctl adopt statefulset/%s -n %s", name, namespace),
-                              .back = xasprintf("neosetctl adopt --undo %s -n %s", name, namespace),
-                              .back_does = back_does});
+    add(halves, (struct half){
+                    .namespace = namespace,
+                    .name = name,
+                    .what = "the adoption of StatefulSet",
+                    .stands = stands,
+                    .next = next,
+                    .on = xasprintf("neosetctl adopt statefulset/%s -n %s", name, namespace),
+                    .back = back_does ? xasprintf("neosetctl adopt --undo %s -n %s", name, namespace) : NULL,
+                    .back_does = back_does ? back_does
+                                           : xstrdup("none: nobody kept the StatefulSet's "
+                                                     "manifest")});
 }
 
 static int64_t pods_of(const cJSON *set)
@@ -110,8 +115,11 @@ static int64_t pods_of(const cJSON *set)
     return json_int64_or(json_get(set, "status"), "replicas", 0);
 }
 
-static char *back_to_set(const char *name)
+/* NULL: there is no way back. */
+static char *back_to_set(const char *name, const cJSON *kept)
 {
+    if (!kept)
+        return NULL;
     return xasprintf(
         "NeoSet %s goes, its pods left behind; StatefulSet %s is made again, as it was, and takes "
         "them over; none is restarted",
@@ -135,7 +143,19 @@ static void add_waiting(struct halves *halves, const cJSON *neoset, const cJSON 
         xasprintf("NeoSet %s is deleted; the StatefulSet and its pods are not touched", name));
 }
 
-static void add_taken_over(struct halves *halves, const cJSON *neoset, bool is_gone)
+/* It went with its pods, or leaves them behind: somebody else may have deleted it. */
+static void add_leaving(struct halves *halves, const cJSON *neoset, const cJSON *set, const cJSON *kept)
+{
+    const char *name = kube_object_name(neoset);
+    add_adoption(halves, neoset, name, xstrdup(keep_leaving_phrase(set, kept)),
+                 xstrdup(kube_object_has_finalizer(set, "orphan")
+                             ? "when it is gone, neoset-controller takes its pods over"
+                             : "when it is gone, neoset-controller takes over the pods that are left, and "
+                               "makes those that are not"),
+                 back_to_set(name, kept));
+}
+
+static void add_taken_over(struct halves *halves, const cJSON *neoset, const cJSON *kept, bool is_gone)
 {
     const char *name = kube_object_name(neoset);
     const cJSON *message = json_get(json_get(neoset, "status"), "message");
@@ -150,7 +170,7 @@ static void add_taken_over(struct halves *halves, const cJSON *neoset, bool is_g
                           "is paused until then)"
                         : "it is noted that the StatefulSet is gone, so that neoset-controller may "
                           "take its pods; then the NeoSet is let go (it is paused until then)"),
-        back_to_set(name));
+        back_to_set(name, kept));
 }
 
 /* A NeoSet that waits for pods, or takes them over. */
@@ -162,7 +182,8 @@ static void add_neosets(struct halves *halves, const struct half_done *all)
         CLEANUP_FREE char *adopts = migration_adopts(neoset, &is_gone);
         const char *name = kube_object_name(neoset);
         const cJSON *set = find(all->sets, kube_object_namespace(neoset), name);
-        if (kube_object_is_deleting(neoset) && is_kept(all, kube_object_namespace(neoset), name))
+        const cJSON *kept = find_handed_over(all, kube_object_namespace(neoset), name);
+        if (kube_object_is_deleting(neoset) && kept)
             add_adoption(
                 halves, neoset, name,
                 xstrdup("it goes back: the NeoSet is on its way out, its manifest as a StatefulSet is "
@@ -172,14 +193,11 @@ static void add_neosets(struct halves *halves, const struct half_done *all)
                           "its pods over",
                           name));
         else if (adopts && set && kube_object_is_deleting(set))
-            add_adoption(
-                halves, neoset, name,
-                xstrdup("the StatefulSet is on its way out, its pods left behind; its manifest is kept"),
-                xstrdup("when it is gone, neoset-controller takes its pods over"), back_to_set(name));
+            add_leaving(halves, neoset, set, kept);
         else if (adopts && set)
             add_waiting(halves, neoset, set);
         else if (adopts)
-            add_taken_over(halves, neoset, is_gone);
+            add_taken_over(halves, neoset, kept, is_gone);
     }
 }
 
@@ -227,25 +245,74 @@ static const cJSON *find_kept(const struct half_done *all, const struct half_res
     return NULL;
 }
 
-/* What follows "its volumes are half grown", and what comes next. Both literals. */
-static const char *phase_of(const struct half_done *all, const struct half_resized *one,
-                            const char **ret_next)
+/* Where it stands, and what comes next. Strings, the caller's. */
+struct phase {
+    char *stands, *next;
+};
+
+/* The set that was made again has what was to be: else somebody else made it, from a manifest of before. */
+static bool has_sizes_of(const cJSON *set, const cJSON *kept)
+{
+    CLEANUP_JSON cJSON *begun = keep_recreation(kept);
+    CLEANUP_JSON cJSON *raised = json_copy(set);
+    recreate_raise_sizes(raised, begun);
+    CLEANUP_FREE char *has = recreate_sizes_text(set);
+    CLEANUP_FREE char *wanted = recreate_sizes_text(raised);
+    return str_equal(has, wanted);
+}
+
+static struct phase phase_of_gone(const cJSON *kept, bool recovers)
+{
+    if (!kept)
+        return (struct phase){xstrdup("the StatefulSet is not there, and nobody kept its manifest"),
+                              xstrdup("there is nothing to go on with: it is only closed")};
+    return (struct phase){
+        xasprintf("its claims are asked %s; the StatefulSet is deleted, its pods run on and are nobody's",
+                  recovers ? "for less" : "to grow"),
+        xasprintf("it is made again from the kept manifest with the %s sizes, and takes its pods over",
+                  recovers ? "smaller" : "larger")};
+}
+
+static struct phase phase_of_leaving(const cJSON *set, const cJSON *kept, bool recovers)
+{
+    return (struct phase){
+        xasprintf("its claims are asked %s; %s", recovers ? "for less" : "to grow",
+                  keep_leaving_phrase(set, kept)),
+        kept ? xasprintf("it is made again from the kept manifest with the %s sizes, and takes over the pods "
+                         "that it left behind",
+                         recovers ? "smaller" : "larger")
+             : xstrdup("when it is gone, there is nothing to go on with: it is only closed")};
+}
+
+static struct phase phase_of_made_again(const cJSON *set, const cJSON *kept, const char *begins)
+{
+    if (has_sizes_of(set, kept))
+        return (struct phase){
+            xstrdup("the StatefulSet is made again with its new sizes, its manifest is still kept"),
+            xstrdup("it is seen that it has its pods, then the kept manifest is deleted")};
+    return (struct phase){
+        xstrdup("somebody made the StatefulSet again without its new sizes, its manifest is still kept"),
+        xasprintf("the kept manifest is deleted, and it begins anew: %s", begins)};
+}
+
+static struct phase phase_of(const struct half_done *all, const struct half_resized *one)
 {
     const cJSON *set = find(all->sets, one->namespace, one->name);
     const cJSON *kept = find_kept(all, one);
-    *ret_next = "it is made again from the kept manifest with the larger sizes, and takes its pods over";
-    if (!set && kept)
-        return "its claims are asked to grow; the StatefulSet is deleted, its pods run on and are nobody's";
-    if (set && kube_object_is_deleting(set))
-        return "its claims are asked to grow; the StatefulSet is on its way out, its pods left behind";
-    if (set && kept && !keep_is_of(kept, set)) {
-        *ret_next = "it is seen that it has its pods, then the kept manifest is deleted";
-        return "the StatefulSet is made again with the larger sizes, its manifest is still kept";
-    }
-    *ret_next =
-        "claims that are too small grow, then the StatefulSet is deleted with its pods left behind and "
-        "made again with the larger sizes, if it has not got them yet";
-    return set ? "the StatefulSet is there, and has its pods" : "the StatefulSet is not there";
+    bool recovers = one->goal.recovers;
+    const char *begins =
+        recovers
+            ? "claims that ask for too much are asked for less, then the StatefulSet is deleted with its "
+              "pods left behind and made again with these sizes, if it has not got them yet"
+            : "claims that are too small grow, then the StatefulSet is deleted with its pods left behind "
+              "and made again with the larger sizes, if it has not got them yet";
+    if (!set)
+        return phase_of_gone(kept, recovers);
+    if (kube_object_is_deleting(set))
+        return phase_of_leaving(set, kept, recovers);
+    if (kept && !keep_is_of(kept, set))
+        return phase_of_made_again(set, kept, begins);
+    return (struct phase){xstrdup("the StatefulSet is there, and has its pods"), xstrdup(begins)};
 }
 
 /* There is one way only. */
@@ -254,20 +321,21 @@ static void add_resizes(struct halves *halves, const struct half_done *all,
 {
     for (size_t i = 0; i < resizes->count; i++) {
         const struct half_resized *one = &resizes->items[i];
-        const char *sizes = one->goal.sizes;
-        const char *next = NULL;
-        const char *phase = phase_of(all, one, &next);
+        struct phase phase = phase_of(all, one);
+        CLEANUP_FREE char *half = half_resized_text(one);
         add(halves,
             (struct half){.namespace = one->namespace,
                           .name = one->name,
                           .what = "growing the volumes of StatefulSet",
-                          .stands = xasprintf("its volumes are half grown%s%s: %s", sizes ? " to " : "",
-                                              sizes ? sizes : "", phase),
-                          .next = xstrdup(next),
+                          .stands = xasprintf("%s: %s", half, phase.stands),
+                          .next = phase.next,
                           .on = xasprintf("neosetctl continue -n %s", one->namespace),
                           .back_does = xstrdup(
-                              "none: a volume never shrinks (`neosetctl resize recover -f FILE` asks for "
-                              "less where the storage cannot give as much)")});
+                              one->goal.recovers
+                                  ? "none: this is the way back already"
+                                  : "none: a volume never shrinks (`neosetctl resize recover -f FILE` asks "
+                                    "for less where the storage cannot give as much)")});
+        free(phase.stands);
     }
 }
 

@@ -94,12 +94,18 @@ int half_resizes_find(struct ctl_server *server, struct half_resizes *ret, struc
 
 /* --- ending --------------------------------------------------------------------------------------------- */
 
-static void say(struct out *out, const struct half_resized *one)
+char *half_resized_text(const struct half_resized *one)
 {
     const char *sizes = one->goal.sizes;
+    return xasprintf("its volumes are half %s%s%s", one->goal.recovers ? "led back" : "grown",
+                     sizes ? " to " : "", sizes ? sizes : "");
+}
+
+static void say(struct out *out, const struct half_resized *one)
+{
+    CLEANUP_FREE char *half = half_resized_text(one);
     CLEANUP_FREE char *line =
-        xasprintf("StatefulSet %s in namespace %s: its volumes are half grown%s%s, it is gone on with",
-                  one->name, one->namespace, sizes ? " to " : "", sizes ? sizes : "");
+        xasprintf("StatefulSet %s in namespace %s: %s, it is gone on with", one->name, one->namespace, half);
     escape_plain(&out->text, line);
     buf_add_char(&out->text, '\n');
     (void)out_flush(out, NULL);

@@ -19,6 +19,9 @@ struct half_resizes {
     size_t count;
 };
 
+/* "its volumes are half grown to data=2Gi"; the caller's. */
+char *half_resized_text(const struct half_resized *one);
+
 /* In the server's namespace, or in all. */
 int half_resizes_find(struct ctl_server *server, struct half_resizes *ret, struct error **err);
 void half_resizes_done(struct half_resizes *resizes);

@@ -305,6 +305,27 @@ static void a_statefulset_that_goes_with_its_pods_is_an_alarm(void **state)
     stage_write(stage, "DELETE", SETS "/db", "{'kind':'DeleteOptions','propagationPolicy':'Background'}");
     expect_run(stage, "adopt statefulset/db --yes --timeout 5s", 1, NULL,
                "ALARM: StatefulSet db is being deleted together");
+    /* Nothing was kept: nobody says that there is a way back. */
+    expect_run(
+        stage, "continue", 0,
+        "  stands     ALARM: the StatefulSet is being deleted together with its pods: those that still "
+        "name it may die; nobody kept its manifest\n",
+        NULL);
+    expect_said(stage,
+                "             when it is gone, neoset-controller takes over the pods that are left, and "
+                "makes those that are not\n");
+    expect_said(stage, "  go back    none: nobody kept the StatefulSet's manifest\n");
+    expect_run(stage, "adopt statefulset/db --dry-run", 0,
+               "  ALARM: the StatefulSet is being deleted together", NULL);
+    assert_null(strstr(stage->run.output, "go back"));
+    stage_write(stage, "PATCH", SETS "/db", "{'metadata':{'finalizers':null}}");
+    wait_until(stage, "the StatefulSet is gone", set_is_gone);
+    expect_run(stage, "continue", 0, "  stands     the StatefulSet is gone, ", NULL);
+    expect_said(stage, "  go back    none: nobody kept the StatefulSet's manifest\n");
+    expect_run(stage, "adopt statefulset/db --dry-run", 0, "the StatefulSet is gone, NeoSet db takes", NULL);
+    assert_null(strstr(stage->run.output, "go back"));
+    expect_run(stage, "adopt statefulset/db --dry-run -o yaml", 0, "kind: NeoSet\nmetadata:\n  name: db\n",
+               NULL);
 }
 
 static void a_statefulset_that_changes_meanwhile_is_followed(void **state)

@@ -65,6 +65,12 @@ static void set_resizer(const struct stage *stage, const char *how)
     stage_write(stage, "PATCH", CLASSES "/std", body);
 }
 
+static bool set_is_gone(const struct stage *stage)
+{
+    CLEANUP_JSON cJSON *set = stage_get(stage, SETS "/db");
+    return set == NULL;
+}
+
 static int count_of_size(const struct stage *stage, const char *size)
 {
     CLEANUP_JSON cJSON *list = stage_get(stage, CLAIMS);
@@ -106,10 +112,67 @@ static void a_way_back_that_was_begun_is_gone_on_with(void **state)
     set_resizer(stage, "never");
     write_manifest(stage, 1, "3Gi", THREE);
     expect_resize(stage, "recover", " --timeout 2s", 1, "data-db-0: " TOO_LARGE " -> 3Gi", "goes on");
+    expect_run(stage, "continue --dry-run", 0,
+               "its volumes are half led back to data=3Gi: the StatefulSet is there, and has its pods\n",
+               NULL);
+    assert_non_null(strstr(stage->run.output, "  claims that ask for too much are asked for less, then "));
+    assert_non_null(strstr(stage->run.output, "  go back    none: this is the way back already\n"));
     set_resizer(stage, "ok");
-    expect_run(stage, "continue" IN_TIME, 0, "the same 3 pods, none restarted", NULL);
+    expect_run(stage, "continue" IN_TIME, 0, "half led back to data=3Gi, it is gone on with", NULL);
+    assert_non_null(strstr(stage->run.output, "the same 3 pods, none restarted"));
     expect_run(stage, "continue", 0, "", "nothing is half done");
     assert_history(stage);
+}
+
+/* The journal knows of it, and the cluster no more. */
+static void what_somebody_deleted_is_only_closed(void **state)
+{
+    struct stage *stage = *state;
+    set_resizer(stage, "never");
+    expect_resize(stage, "converge", " --timeout 1s", 1, NULL, "goes on");
+    stage_write(stage, "PATCH", SETS "/db", "{'metadata':{'finalizers':['a.b/c']}}");
+    stage_write(stage, "DELETE", SETS "/db", "{'kind':'DeleteOptions','propagationPolicy':'Background'}");
+    expect_run(
+        stage, "continue --dry-run", 0,
+        "its volumes are half grown to data=2Gi: its claims are asked to grow; ALARM: the StatefulSet is "
+        "being deleted together with its pods: those that still name it may die; nobody kept its "
+        "manifest\n",
+        NULL);
+    stage_write(stage, "PATCH", SETS "/db", "{'metadata':{'finalizers':null}}");
+    wait_until(stage, "the set is gone", set_is_gone);
+    expect_run(stage, "continue --dry-run", 0,
+               "its volumes are half grown to data=2Gi: the StatefulSet is not there, and nobody kept its "
+               "manifest\n",
+               NULL);
+    assert_non_null(strstr(stage->run.output, "  there is nothing to go on with: it is only closed\n"));
+    expect_run(stage, "continue" IN_TIME, 0, "there is no StatefulSet db", NULL);
+    expect_run(stage, "continue", 0, "", "nothing is half done");
+}
+
+static void a_set_made_again_is_told_by_its_sizes(void **state)
+{
+    static const struct {
+        const char *kept, *stands, *next;
+    } table[] = {
+        {"1024Mi", "its volumes are half grown: the StatefulSet is made again with its new sizes, its ",
+         "  it is seen that it has its pods, then the kept manifest is deleted\n"},
+        {"2Gi", "its volumes are half grown: somebody made the StatefulSet again without its new sizes, its ",
+         "  the kept manifest is deleted, and it begins anew: claims that are too small grow, "},
+    };
+    struct stage *stage = *state;
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        CLEANUP_FREE char *body = xasprintf(
+            "{'metadata':{'name':'db-kept','labels':{'apps.neo.io/resize-of':'u0'}},'revision':1,'data':{"
+            "'apiVersion':'apps/v1','kind':'StatefulSet','metadata':{'name':'db','namespace':'default'},"
+            "'spec':{'volumeClaimTemplates':[{'metadata':{'name':'data'},'spec':{'resources':{'requests':{"
+            "'storage':'%s'}}}}]}}}",
+            table[i].kept);
+        stage_write(stage, "POST", REVISIONS, body);
+        expect_run(stage, "continue --dry-run", 0, table[i].stands, NULL);
+        if (!strstr(stage->run.output, table[i].next))
+            fail_msg("not \"%s\" in: %s", table[i].next, stage->run.output);
+        stage_write(stage, "DELETE", REVISIONS "/db-kept", "{}");
+    }
 }
 
 /* --- a terminal that is closed -------------------------------------------------------------------------- */
@@ -165,6 +228,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(those_that_the_time_was_not_enough_for_are_counted, setup, teardown),
         cmocka_unit_test_setup_teardown(file_systems_that_were_to_be_waited_for_are, setup, teardown),
         cmocka_unit_test_setup_teardown(a_way_back_that_was_begun_is_gone_on_with, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_somebody_deleted_is_only_closed, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_set_made_again_is_told_by_its_sizes, setup, teardown),
         cmocka_unit_test_setup_teardown(a_terminal_that_is_closed_leaves_it_to_be_gone_on_with, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(who_was_told_to_outlive_the_terminal_does, setup, teardown),
