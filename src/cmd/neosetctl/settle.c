@@ -77,6 +77,20 @@ static bool take_step(void *context, const struct journal_step_record *step)
     return false;
 }
 
+/* One word of a shell, whatever stands in it; the caller's. */
+static char *shell_word(const char *text)
+{
+    struct buf word = BUF_INIT(8L * REASON_BYTES_MAX);
+    buf_add_char(&word, '\'');
+    for (; *text; text++)
+        if (*text == '\'')
+            buf_add_text(&word, "'\\''");
+        else
+            buf_add_char(&word, *text);
+    buf_add_char(&word, '\'');
+    return buf_take(&word);
+}
+
 static int check_object(const struct step_search *search, const char *namespace,
                         const struct ctl_settle *settle, struct error **err)
 {
@@ -88,10 +102,13 @@ static int check_object(const struct step_search *search, const char *namespace,
     if (str_equal(search->object, kube_resource_info(resource)->kind) && str_equal(search->name, name) &&
         str_equal(search->namespace, namespace))
         return 0;
+    CLEANUP_FREE char *reason = shell_word(settle->reason);
     return error_set(
         err, ERROR_REFUSED,
-        "step %s was not written to %s in namespace %s: say `neosetctl settle %s/%s -n %s --step %s`",
-        settle->key, settle->object, namespace, search->object, search->name, search->namespace, settle->key);
+        "step %s was not written to %s in namespace %s: say `neosetctl settle %s/%s -n %s --step %s "
+        "--as %s --reason %s`",
+        settle->key, settle->object, namespace, search->object, search->name, search->namespace, settle->key,
+        settle->as, reason);
 }
 
 int ctl_settle_find(struct audit *journals, const char *namespace, const struct ctl_settle *settle,

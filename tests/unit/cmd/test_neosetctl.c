@@ -489,8 +489,9 @@ static void a_key_that_no_open_step_of_the_journal_has_is_refused(void **state)
     CLEANUP_FREE char *next = xasprintf("What is in doubt: `neoset-audit in-doubt --journal %s`\n", path);
     expect_run(stage, unknown, 2, "", next);
     CLEANUP_FREE char *other =
-        xasprintf("settle neo/mysql --step %s --as absent --reason gone --journal %s", key, path);
-    CLEANUP_FREE char *right = xasprintf("say `neosetctl settle Pod/mysql-3 -n prod --step %s`\n", key);
+        xasprintf("settle neo/mysql --step %s --as absent --reason it's --journal %s", key, path);
+    CLEANUP_FREE char *right = xasprintf(
+        "say `neosetctl settle Pod/mysql-3 -n prod --step %s --as absent --reason 'it'\\''s'`\n", key);
     expect_run(stage, other, 2, "", right);
     CLEANUP_JSON cJSON *there = stage_get(stage, SETS "/mysql");
     assert_null(json_path(there, "metadata", "annotations", "apps.neo.io/settle", NULL));
