@@ -257,7 +257,9 @@ static void tell_undo(struct program *program, const struct ctl_undo *undo, bool
     escape_plain(text, done);
     buf_add_char(text, '\n');
     if (undo->is_unproven)
-        buf_addf(text, "revision %" PRId64 " was not seen stable: with all pods on it and available\n",
+        buf_addf(text,
+                 "revision %" PRId64
+                 " was not seen stable, with all pods on it and available, since the status lists those\n",
                  undo->number);
     if (is_dry) {
         buf_add_text(text, "nothing was written (--dry-run)\n");
@@ -286,6 +288,9 @@ static int run_undo(struct program *program, struct error **err)
                                              " (%s) already: nothing was written\n",
                                              name, undo.number, undo.name);
         buf_add_text(&program->out.text, there);
+        if (!option_text(program->options, "to-revision"))
+            buf_addf(&program->out.text, "another one: neosetctl undo %s -n %s --to-revision NUMBER\n", name,
+                     program->server.namespace);
     }
     ctl_undo_done(&undo);
     return r;

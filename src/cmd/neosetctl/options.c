@@ -57,8 +57,11 @@ static const struct option_command commands[] = {
          .help = "go back to an earlier revision of the pod template",
          .more = "Without --to-revision: to the stable revision while a rollout is under way or has failed, "
                  "else to "
-                 "the newest other one that was stable once. One that was not seen stable is passed over; "
-                 "`neosetctl history` shows which these are.\nOnly the pod template is written back; "
+                 "the newest other one that was stable once. One that was not seen stable since the status "
+                 "lists those is passed over; "
+                 "`neosetctl history` shows which these are. A set whose template is one that was stable, "
+                 "while another is, goes back already: nothing is written.\nOnly the pod template is written "
+                 "back; "
                  "replicas, partition, pause and volumes stay. "
                  "Pods that never left the revision are not touched. The manifest in your repository is not: "
                  "the next `kubectl apply` of it rolls forward again.",

@@ -243,7 +243,8 @@ static const struct sheet_column revision_columns[REVISION_COLUMNS] = {
     [REVISION_CREATED] = {"created", "CREATED", SHEET_TIME, IN_WIDE | IN_DATA, 7, 0},
 };
 
-/* What is known of it; NULL: nothing. A status without the names says nothing of the others. */
+/* What is known of it; NULL: nothing. A status without the names says nothing of the others, and one that has
+ * them nothing of what was before it began to list them. */
 static const char *standing_of(const struct set_view *set, const char *revision)
 {
     if (str_equal(revision, set->stable_revision))

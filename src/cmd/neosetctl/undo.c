@@ -15,7 +15,7 @@ struct choice {
     struct neoset_fact *set;
     struct revision_fact **revisions;
     size_t count;
-    const cJSON *proven; /* status.provenRevisionNames; NULL: it does not tell */
+    const cJSON *proven; /* status.provenRevisionNames, as far back as it goes; NULL: it does not tell */
 };
 
 static int compare_numbers(const void *a, const void *b)
@@ -101,8 +101,25 @@ static bool is_proven(const struct choice *choice, const struct revision_fact *r
            json_has_str(choice->proven, revision->name);
 }
 
-/* What every pod ran before, or is on its way back to: asked twice, an undo must become neither a redo nor
- * the step to what failed. */
+/* The revision of the set's template, when every pod ran that once and another one is stable: the set goes
+ * back to it already, whether a controller has seen that or not. Asked twice, an undo must become neither a
+ * redo nor the step to what failed. NULL: it is not so. */
+static const struct revision_fact *find_way_back(const struct choice *choice)
+{
+    const char *stable = choice->set->deciding.stable;
+    const struct revision_fact *found = NULL;
+    for (size_t i = 0; i < choice->count; i++) {
+        const struct revision_fact *revision = choice->revisions[i];
+        if (!revision->template_text || is_elsewhere(choice, revision))
+            continue;
+        if (!stable || str_equal(revision->name, stable))
+            return NULL;
+        found = is_proven(choice, revision) ? revision : found;
+    }
+    return found;
+}
+
+/* What every pod ran before, or is on its way back to. */
 static bool is_under_way(const struct choice *choice, const char *phase)
 {
     const struct neoset_deciding *deciding = &choice->set->deciding;
@@ -123,12 +140,15 @@ static const struct revision_fact *find_stable(const struct choice *choice, cons
     return NULL;
 }
 
-/* newest: that differs from the set's template; none of these was stable, as far as is known. */
+/* newest: that differs from the set's template; none of these was stable, as far as is known: the list begins
+ * with the first status that a controller which keeps it has written, or with what survived of a status that
+ * was removed. */
 static int refuse_unproven(const struct choice *choice, const struct revision_fact *newest,
                            struct error **err)
 {
     const struct neoset_fact *set = choice->set;
-    const char *why = choice->proven ? "none of the others was seen stable, with all pods on it and available"
+    const char *why = choice->proven ? "none of the others was seen stable, with all pods on it and "
+                                       "available, since its status lists those"
                                      : "its status does not tell which of the others were stable";
     return error_set(err, ERROR_REFUSED,
                      "NeoSet %s has no earlier revision that is safe to go back to: %s "
@@ -142,8 +162,10 @@ static int find_earlier(const struct choice *choice, const char *phase, const st
                         const char **ret_why, struct error **err)
 {
     const struct revision_fact *newest = NULL;
-    *ret_why = "the stable revision";
-    *ret = find_stable(choice, phase);
+    *ret = find_way_back(choice);
+    *ret_why = *ret ? "one that was stable" : "the stable revision";
+    if (!*ret)
+        *ret = find_stable(choice, phase);
     for (size_t i = choice->count; !*ret && i > 0; i--) {
         const struct revision_fact *revision = choice->revisions[i - 1];
         if (!is_elsewhere(choice, revision))

@@ -22,7 +22,8 @@ struct ctl_undo {
     bool is_there;    /* the set means this template already: nothing is to be written */
 };
 
-/* revisions: ControllerRevisions (an array), those of others are passed over. number 0: the stable revision
+/* revisions: ControllerRevisions (an array), those of others are passed over. number 0: that of the set's
+ * template itself when it was stable once and another one is (it goes back already); else the stable revision
  * when the set's template is another one or a rollout is under way, else the newest that differs from the
  * set's template and was stable once: what failed is never gone back to unasked. Errors: -ERROR_REFUSED, with
  * a sentence: no earlier revision, none that was stable, no such number, a set that is being deleted;

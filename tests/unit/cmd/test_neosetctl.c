@@ -336,7 +336,12 @@ static void undo_writes_the_template_of_the_revision_back(void **state)
     assert_non_null(strstr(stage->run.output, "follow it: neosetctl status mysql -n default -w\n"));
     expect_template_of(stage, first);
     expect_journaled(stage, "\"patch\" \"applied\" 1\n");
+    expect_run(stage, "undo mysql", 0,
+               "already: nothing was written\nanother one: neosetctl undo mysql -n default "
+               "--to-revision NUMBER\n",
+               NULL);
     expect_run(stage, "undo mysql --to-revision 1", 0, "has the template of revision 1", NULL);
+    assert_null(strstr(stage->run.output, "another one"));
     expect_journaled(stage, "\"patch\" \"applied\" 1\n");
 
     converge(stage);

@@ -81,6 +81,19 @@ static void chooses_the_revision_that_people_mean(void **state)
          STATUS("mysql-a",
                 "mysql-a") ",'phase':'Failed','leftStableOrdinals':[2]" PROVEN("'mysql-a','mysql-b'"),
          0, "mysql-a", "the stable revision", NULL, true, false},
+        /* the way back to one before the stable one, before the controller saw it, on its way, and failed */
+        {TEMPLATE("mysql:8.0"),
+         STATUS("mysql-b", "mysql-b") ",'phase':'Completed'" PROVEN("'mysql-a','mysql-b'"), 0, "mysql-a",
+         "one that was stable", NULL, true, false},
+        {TEMPLATE("mysql:8.0"),
+         STATUS("mysql-b", "mysql-a") ",'phase':'RollingOut'" PROVEN("'mysql-a','mysql-b'"), 0, "mysql-a",
+         "one that was stable", NULL, true, false},
+        {TEMPLATE("mysql:8.0"),
+         STATUS("mysql-b", "mysql-a") ",'phase':'Failed'" PROVEN("'mysql-a','mysql-b'"), 0, "mysql-a",
+         "one that was stable", NULL, true, false},
+        /* and another one, as asked */
+        {TEMPLATE("mysql:8.0"), STATUS("mysql-b", "mysql-a") PROVEN("'mysql-a','mysql-b'"), 2, "mysql-b",
+         "as asked", "image mysql:8.0 -> mysql:8.1", false, false},
         /* a template that no controller has seen yet: back to what every pod runs */
         {TEMPLATE("mysql:9"), STATUS("mysql-b", "mysql-b") ",'phase':'Completed'", 0, "mysql-b",
          "the stable revision", "image mysql:9 -> mysql:8.1", false, false},
@@ -155,7 +168,9 @@ static void what_was_not_seen_stable_is_gone_to_only_when_asked(void **state)
         bool is_unproven_as_asked; /* revision 4 */
     } table[] = {
         {TEMPLATE("mysql:8.0"), STATUS("mysql-a", "mysql-a") PROVEN("'mysql-a'"),
-         "none of the others was seen stable, with all pods on it and available (`neosetctl history mysql -n "
+         "none of the others was seen stable, with all pods on it and available, since its status lists "
+         "those "
+         "(`neosetctl history mysql -n "
          "prod`). If revision 4 (mysql-c) is meant: neosetctl undo mysql -n prod --to-revision 4",
          true},
         {TEMPLATE("mysql:8.0"), STATUS("mysql-a", "mysql-a") PROVEN("'mysql-a','gone',7"), "seen stable",
