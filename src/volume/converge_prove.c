@@ -9,14 +9,53 @@
 
 /* --- what is proven ------------------------------------------------------------------------------------- */
 
+/* Who set which field of the set, besides what its controller reports of it; the caller's. */
+static cJSON *managers_of(const cJSON *metadata)
+{
+    cJSON *managers = json_new_array();
+    const cJSON *entry = NULL;
+    cJSON_ArrayForEach (entry, json_get(metadata, "managedFields"))
+        if (!str_equal(json_str(entry, "subresource"), "status"))
+            json_append_item(managers, json_copy(entry));
+    return managers;
+}
+
+/* The caller's. */
+static cJSON *lasting_metadata(const cJSON *set)
+{
+    const cJSON *metadata = json_get(set, "metadata");
+    cJSON *lasting = json_copy(metadata);
+    json_remove(lasting, "resourceVersion");
+    json_set_item(lasting, "managedFields", managers_of(metadata));
+    return lasting;
+}
+
+/* The proof's answer is the set of the look: nothing but its status differs. A dry run has the version of
+ * what is there, and one that would change the spec another generation. */
+static bool is_seen_set(const struct converge *converge, const cJSON *answered)
+{
+    CLEANUP_JSON cJSON *seen = lasting_metadata(converge->look->set);
+    CLEANUP_JSON cJSON *proven = lasting_metadata(answered);
+    return json_equal(seen, proven);
+}
+
+static bool has_other_version(const struct converge *converge, const cJSON *answered)
+{
+    const char *version = kube_object_version(answered);
+    return version && !str_equal(version, kube_object_version(converge->look->set));
+}
+
 /* The set as it will be: as it is, with the declared sizes. Anything else that the manifest changes is for
  * the next apply: a set made again with another template would take it for the revision that its pods had,
- * and give it to those below its partition. */
-static void take_manifest(struct converge *converge)
+ * and give it to those below its partition. answered: of the proof, or NULL. Where its version is another, it
+ * is the set of the look with a newer status, and what the delete is guarded with. */
+static void take_manifest(struct converge *converge, const cJSON *answered)
 {
     const cJSON *live = converge->look->set;
+    const cJSON *newest = answered && has_other_version(converge, answered) ? answered : live;
     json_delete(converge->manifest);
-    converge->manifest = json_copy(live);
+    converge->manifest = json_copy(newest);
+    json_set_item(converge->manifest, "spec", json_copy(json_get(live, "spec")));
     recreate_put_sizes(converge->manifest, converge->desired);
     if (PLANT("template-as-declared"))
         json_set_item(json_get(converge->manifest, "spec"), "template",
@@ -24,8 +63,8 @@ static void take_manifest(struct converge *converge)
     if (PLANT("replicas-as-declared"))
         json_set_item(json_get(converge->manifest, "spec"), "replicas",
                       json_new_int64(json_int64_or(json_get(converge->desired, "spec"), "replicas", 1)));
-    str_replace(&converge->proof_uid, kube_object_uid(live));
-    str_replace(&converge->proof_version, kube_object_version(live));
+    str_replace(&converge->proof_uid, kube_object_uid(newest));
+    str_replace(&converge->proof_version, kube_object_version(newest));
 }
 
 /* Without a manifest the live set is what will be made again: nobody is to own a field for that. */
@@ -36,7 +75,7 @@ void begin_proof(struct converge *converge, bool is_last)
     if (converge->has_manifest) {
         converge_go(converge, CONVERGE_PROVE_APPLY);
     } else {
-        take_manifest(converge);
+        take_manifest(converge, NULL);
         converge_go(converge, CONVERGE_PROVE_CREATE);
     }
 }
@@ -112,13 +151,12 @@ static void refuse_proof(struct converge *converge, enum prove_verdict verdict,
                            fields, hint, answer->summary, permission));
 }
 
-/* A set that was scaled since its pods were looked at has pods that are too young for the delete. Its status
- * may move all the time: where its generation is the same, nobody has changed what it wants. */
+/* A set that was scaled since its pods were looked at has pods that are too young for the delete; one that
+ * was labelled would be made again without. Its status may move all the time. A version that moved under a
+ * dry run that changes something is one that cannot be told: it is looked at anew. */
 static bool has_moved(const struct converge *converge, const cJSON *answered)
 {
-    const cJSON *seen = converge->look->set;
-    return converge->is_last_proof && !str_equal(kube_object_version(answered), kube_object_version(seen)) &&
-           kube_object_generation(answered) != kube_object_generation(seen);
+    return has_other_version(converge, answered) && !is_seen_set(converge, answered);
 }
 
 /* Sizes that another manager applied are declared under this one's name only when that was asked for. The
@@ -157,7 +195,7 @@ static void proven(struct converge *converge, const struct kube_answer *answer, 
 {
     switch (converge->stage) {
     case CONVERGE_PROVE_APPLY:
-        take_manifest(converge);
+        take_manifest(converge, answer->body);
         converge_go(converge, CONVERGE_PROVE_CREATE);
         return;
     case CONVERGE_PROVE_CREATE:

@@ -3,6 +3,7 @@
  * Converge as a plan: what is shown to it, what it is told, what it wants next. Each rule of the procedure by
  * itself; no server, no clock. */
 #include "base/time_text.h"
+#include "control/preconditions.h"
 #include "kube/answer.h"
 #include "kube/object.h"
 #include "volume/converge.h"
@@ -1083,18 +1084,108 @@ static void a_set_that_moves_between_look_and_proof_is_looked_at_anew(void **sta
     assert_int_equal(scene->turn.wait_us, 0);
 }
 
+/* The answer to the proof of the apply: the set, so changed. */
+static void answer_with_set(struct scene *scene, const char *patch)
+{
+    CLEANUP_JSON cJSON *answered = json_copy(scene->set);
+    change(answered, patch);
+    CLEANUP_FREE char *text = json_print(answered);
+    expect(scene, CONVERGE_PROVE_APPLY);
+    answer(scene, 200, text);
+}
+
+static void assert_guarded_by(const cJSON *body, const char *version)
+{
+    const cJSON *preconditions = json_get(body, "preconditions");
+    assert_string_equal(json_str(preconditions, "uid"), "u1-abcdefgh");
+    assert_string_equal(json_str(preconditions, "resourceVersion"), version);
+    assert_string_equal(json_str(body, "propagationPolicy"), "Orphan");
+}
+
+/* From the proof of the create on: the delete that is tried, what is kept, and the delete. */
+static void expect_delete_of(struct scene *scene, const char *version)
+{
+    expect(scene, CONVERGE_PROVE_CREATE);
+    agree(scene);
+    expect(scene, CONVERGE_PROVE_DELETE);
+    assert_guarded_by(scene->turn.ask.body, version);
+    agree(scene);
+    expect(scene, CONVERGE_KEEP);
+    apply(scene);
+    const cJSON *kept = keep_manifest(scene->revisions->child->next);
+    assert_string_equal(kube_object_version(kept), version);
+    assert_string_equal(
+        json_path_str(json_path(kept, "spec", "template", "spec", "containers", NULL)->child, "image", NULL),
+        "mysql:8.1");
+    expect(scene, CONVERGE_DELETE);
+    assert_string_equal(scene->turn.step->version, version);
+    CLEANUP_FREE char *bytes = preconditions_make_bytes(scene->turn.step, "k");
+    CLEANUP_JSON cJSON *body = NULL;
+    assert_int_equal(json_parse(bytes, strlen(bytes), &body, NULL), 0);
+    assert_guarded_by(body, version);
+}
+
 /* A pod that flaps moves its set's status all the time. */
 static void a_set_whose_status_moves_is_deleted_as_its_proof_saw_it(void **state)
 {
     struct scene *scene = *state;
+    change(scene->set, "{'metadata':{'managedFields':[{'manager':'me','operation':'Apply'},{'manager':'c','"
+                       "subresource':'status','time':'1'}]}}");
     reach_quiet(scene);
     look(scene);
-    expect(scene, CONVERGE_PROVE_APPLY);
-    CLEANUP_JSON cJSON *moved = json_copy(scene->set);
-    change(moved, "{'metadata':{'resourceVersion':'8'}}");
-    CLEANUP_FREE char *text = json_print(moved);
-    answer(scene, 200, text);
+    answer_with_set(scene, "{'metadata':{'resourceVersion':'8','managedFields':[{'manager':'c','subresource':"
+                           "'status','time':'2'},{'manager':'me','operation':'Apply'}]},'status':{"
+                           "'currentRevision':'db-0'}}");
+    expect_delete_of(scene, "8");
+    const cJSON *kept = keep_manifest(scene->revisions->child->next);
+    assert_string_equal(json_path_str(kept, "status", "currentRevision", NULL), "db-0");
+}
+
+/* Already the first proof tries the delete. */
+static void the_first_proof_is_guarded_as_it_saw_the_set(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    look(scene);
+    answer_with_set(scene, "{'metadata':{'resourceVersion':'8'}}");
     expect(scene, CONVERGE_PROVE_CREATE);
+    agree(scene);
+    expect(scene, CONVERGE_PROVE_DELETE);
+    assert_guarded_by(scene->turn.ask.body, "8");
+}
+
+/* What the manifest changes besides is in the answer, with the version of what is there: nothing moved. */
+static void what_the_proof_would_change_is_not_kept(void **state)
+{
+    struct scene *scene = *state;
+    reach_quiet(scene);
+    look(scene);
+    answer_with_set(scene,
+                    "{'metadata':{'generation':4,'labels':{'new':'yes'},'managedFields':[{'manager':'me','"
+                    "operation':'Apply','time':'2'}]},'spec':{'template':{'spec':{'containers':[{'name':'db',"
+                    "'image':'mysql:9'}]}}}}");
+    expect_delete_of(scene, "7");
+    assert_null(kube_object_label(keep_manifest(scene->revisions->child->next), "new"));
+}
+
+/* It would be made again without. */
+static void a_set_whose_metadata_moves_is_looked_at_anew(void **state)
+{
+    static const char *const patches[] = {
+        "{'metadata':{'resourceVersion':'8','labels':{'new':'yes'}}}",
+        "{'metadata':{'resourceVersion':'8','finalizers':['example.com/hold']}}",
+        "{'metadata':{'resourceVersion':'8','ownerReferences':[{'uid':'o1'}]}}",
+        "{'metadata':{'resourceVersion':'8','managedFields':[{'manager':'other','operation':'Update'}]}}",
+        "{'metadata':{'resourceVersion':'8','uid':'u2'}}",
+    };
+    struct scene *scene = *state;
+    reach_quiet(scene);
+    for (size_t i = 0; i < ARRAY_SIZE(patches); i++) {
+        look(scene);
+        answer_with_set(scene, patches[i]);
+        expect(scene, CONVERGE_LOOK);
+        assert_int_equal(scene->turn.wait_us, 0);
+    }
 }
 
 /* Acceptance 13: overtaken by a scale, say. */
@@ -1885,6 +1976,9 @@ int main(void)
         RULE(unready_pods_are_waited_for_three_minutes_when_they_may_be_unready),
         RULE(a_set_that_moves_between_look_and_proof_is_looked_at_anew),
         RULE(a_set_whose_status_moves_is_deleted_as_its_proof_saw_it),
+        RULE(the_first_proof_is_guarded_as_it_saw_the_set),
+        RULE(what_the_proof_would_change_is_not_kept),
+        RULE(a_set_whose_metadata_moves_is_looked_at_anew),
         RULE(a_delete_that_is_not_taken_drops_the_manifest_before_anything_else),
         RULE(what_another_keeps_is_dropped_when_his_delete_cannot_come_any_more),
         RULE(a_plan_drops_nothing),
