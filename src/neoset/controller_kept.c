@@ -105,7 +105,8 @@ void kept_seen(struct controller *controller, const cJSON *revision, uint32_t ma
     kept->name = xstrdup(kube_object_name(manifest));
     kept->uid = xstrdup(kube_object_label(revision, KEEP_LABEL));
     DL_APPEND(controller->kept, kept);
-    check_after(kept, 0);
+    /* Most are dropped by then: who keeps one is at work on it. */
+    check_after(kept, CHECK_US);
 }
 
 void kept_gone(struct controller *controller, const cJSON *revision)

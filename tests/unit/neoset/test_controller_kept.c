@@ -276,6 +276,41 @@ static void what_is_refused_for_now_is_sent_again(void **state)
     assert_made_again(scene, pods);
 }
 
+static void count_reads(void *context, const struct env_sim_call *call, struct env_sim_route *route)
+{
+    int *reads = context;
+    latency(NULL, call, route);
+    *reads += strcmp(call->method, "GET") == 0 && strstr(call->path, "/statefulsets/db") != NULL;
+}
+
+/* Most manifests are kept for a moment: whether somebody is there is asked when one has been there for a
+ * while. */
+static void a_manifest_that_is_kept_for_a_moment_costs_no_request(void **state)
+{
+    static const char object[] =
+        "{\"apiVersion\":\"apps/v1\",\"kind\":\"ControllerRevision\",\"metadata\":{\"name\":\"db-kept-u\","
+        "\"labels\":{\"apps.neo.io/resize-of\":\"u\"}},\"revision\":1,\"data\":{\"apiVersion\":\"apps/v1\","
+        "\"kind\":\"StatefulSet\",\"metadata\":{\"name\":\"db\",\"namespace\":\"default\",\"uid\":\"u\"},"
+        "\"spec\":{\"replicas\":1}}}";
+    struct scene *scene = *state;
+    int reads = 0;
+    env_sim_on_route(scene->world, count_reads, &reads);
+    start(scene);
+    pass(scene, US_PER_S);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(
+            sim_server_ask(scene->server, "POST", REVISIONS_PATH, "application/json", object, NULL), 201);
+        pass(scene, 4 * US_PER_S);
+        assert_int_equal(reads, 0);
+        if (i == 0)
+            assert_int_equal(
+                sim_server_ask(scene->server, "DELETE", REVISIONS_PATH "/db-kept-u", NULL, NULL, NULL), 200);
+        pass(scene, 3 * US_PER_S);
+        assert_int_equal(reads, i);
+    }
+    env_sim_on_route(scene->world, latency, NULL);
+}
+
 /* A lease that is lost in the middle of it is no failure: whoever leads then goes on, perhaps we again. */
 static void a_lost_lease_is_no_failure(void **state)
 {
@@ -286,7 +321,7 @@ static void a_lost_lease_is_no_failure(void **state)
                                        "slow=5s,verb=create,resource=statefulsets", NULL),
                      0);
     start(scene);
-    pass(scene, 122 * US_PER_S);
+    pass(scene, 127 * US_PER_S);
     struct controller *controller = scene->program.controller;
     snprintf(scene->program.said, sizeof(scene->program.said), "nothing");
     controller->leads = false;
@@ -391,6 +426,7 @@ int main(void)
         scene_test(one_that_somebody_made_with_the_old_sizes_stays_so),
         scene_test(a_server_that_does_not_answer_is_asked_again),
         scene_test(what_is_refused_for_now_is_sent_again),
+        scene_test(a_manifest_that_is_kept_for_a_moment_costs_no_request),
         scene_test(a_lost_lease_is_no_failure),
         scene_test(a_drive_that_is_woken_takes_its_turn_from_the_loop),
         scene_test(an_owner_that_is_gone_is_left_out),
