@@ -69,13 +69,23 @@ void ask_right(struct converge *converge, struct exempt_request *ret)
         ret->kind = EXEMPT_DRY_DELETE;
 }
 
+/* Who may not is told so before a webhook is asked. */
+static bool is_by_webhook(const struct kube_answer *answer)
+{
+    return answer->http == 403 && str_starts_with(answer->message, "admission webhook ");
+}
+
 /* Who may not is told so before anything else is looked at. That a pod is there, and a webhook of its own
  * knows no dry runs or has something against it, says nothing of the right. */
+static bool is_about_the_pod(const struct kube_answer *answer)
+{
+    return answer->http == 400 || answer->http == 422 || is_by_webhook(answer);
+}
+
 enum prove_verdict judge_right(const struct converge *converge, const struct kube_answer *answer)
 {
     bool is_pod = rights[converge->right].resource == KUBE_POD;
-    bool is_allowed =
-        answer->outcome == KUBE_REFUSED && (answer->http == 404 || answer->http == 409 ||
-                                            (is_pod && (answer->http == 400 || answer->http == 422)));
+    bool is_allowed = answer->outcome == KUBE_REFUSED &&
+                      (answer->http == 404 || answer->http == 409 || (is_pod && is_about_the_pod(answer)));
     return is_allowed ? PROVE_WELL : prove_apply(answer);
 }

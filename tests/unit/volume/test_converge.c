@@ -533,22 +533,67 @@ static void a_permission_that_is_missing_is_found_before_the_first_write(void **
     }
 }
 
+static void reach_right_to_patch_pods(struct scene *scene)
+{
+    begin(scene, (struct converge_options){.sizes = "data=2Gi"});
+    look(scene);
+    for (int ask = 0; ask < 3; ask++)
+        agree(scene);
+    for (int i = 0; i < 2; i++)
+        refuse(scene, 404, "NotFound", "");
+    expect(scene, CONVERGE_PROVE_RIGHTS);
+    assert_int_equal(scene->turn.ask.resource, KUBE_POD);
+}
+
+static void refuse_saying(struct scene *scene, int http, const char *reason, const char *message)
+{
+    CLEANUP_JSON cJSON *status = parse("{'kind':'Status','status':'Failure'}");
+    json_add_str(status, "message", message);
+    json_add_str(status, "reason", reason);
+    json_add_int64(status, "code", http);
+    CLEANUP_FREE char *text = json_print(status);
+    answer(scene, http, text);
+}
+
 /* The right is there; what a webhook says of a dry run is not about it. */
 static void a_pod_that_takes_no_dry_run_is_no_missing_permission(void **state)
 {
+    static const struct {
+        int http;
+        const char *reason, *message;
+    } table[] = {
+        {400, "BadRequest", "admission webhook \"x\" does not support dry run"},
+        {422, "Invalid", "no"},
+        {403, "Forbidden", "admission webhook \"validation.gatekeeper.sh\" denied the request: [x] no root"},
+    };
     struct scene *scene = *state;
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        reach_right_to_patch_pods(scene);
+        refuse_saying(scene, table[i].http, table[i].reason, table[i].message);
+        expect(scene, CONVERGE_PROVE_RIGHTS);
+        assert_int_equal(scene->turn.ask.resource, KUBE_STATEFULSET);
+        converge_free(STEAL(scene->converge));
+    }
+}
+
+/* Nor is the right taken from a sentence that only speaks of one, or from what a webhook has against what is
+ * kept. */
+static void only_a_webhook_of_the_pod_is_overlooked(void **state)
+{
+    struct scene *scene = *state;
+    reach_right_to_patch_pods(scene);
+    refuse_saying(scene, 403, "Forbidden",
+                  "pods \"db-0\" is forbidden: User \"admission webhook \" cannot patch resource \"pods\"");
+    expect_end(scene, ERROR_FORBIDDEN, "patch pods");
+    converge_free(STEAL(scene->converge));
     begin(scene, (struct converge_options){.sizes = "data=2Gi"});
     look(scene);
-    agree(scene);
-    agree(scene);
-    agree(scene);
-    refuse(scene, 404, "NotFound", "");
-    refuse(scene, 404, "NotFound", "");
+    for (int ask = 0; ask < 2; ask++)
+        agree(scene);
     expect(scene, CONVERGE_PROVE_RIGHTS);
-    assert_int_equal(scene->turn.ask.resource, KUBE_POD);
-    refuse(scene, 400, "BadRequest", "");
-    expect(scene, CONVERGE_PROVE_RIGHTS);
-    assert_int_equal(scene->turn.ask.resource, KUBE_STATEFULSET);
+    assert_int_equal(scene->turn.ask.resource, KUBE_REVISION);
+    refuse_saying(scene, 403, "Forbidden", "admission webhook \"x\" denied the request");
+    expect_end(scene, ERROR_FORBIDDEN, "create controllerrevisions.apps");
 }
 
 /* Without a manifest there is no apply that would show it. */
@@ -1950,6 +1995,7 @@ int main(void)
         RULE(a_refused_proof_ends_it_and_nothing_is_written),
         RULE(a_permission_that_is_missing_is_found_before_the_first_write),
         RULE(a_pod_that_takes_no_dry_run_is_no_missing_permission),
+        RULE(only_a_webhook_of_the_pod_is_overlooked),
         RULE(without_a_manifest_the_permission_to_patch_the_set_is_asked_for),
         RULE(a_proof_that_got_no_answer_is_not_taken_for_one),
         RULE(a_manifest_that_cannot_be_read_is_tried_once_more),
