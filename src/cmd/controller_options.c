@@ -61,9 +61,9 @@ static const struct option_spec specs[] = {
              "nobody made again for so long, is made again; 0: never",
      .fallback = "2m"},
     {.name = "once",
-     .help =
-         "converge what is there, then exit; with 1 when a set stands still, or when the server cannot be "
-         "reached or refuses to list for 2 minutes"},
+     .help = "converge what is there, then exit; with 1 when a set stands still, or when for 2 minutes the "
+             "server cannot be reached, refuses to list (a longer Retry-After is not waited for), or the "
+             "Lease cannot be had"},
     {0},
 };
 

@@ -13,8 +13,10 @@ enum { GIVE_UP_AFTER = 4 };
 #define LET_GO_AFTER_US (10 * US_PER_S)
 /* --once ends when nothing has happened for so long after everything was quiet. */
 #define ONCE_QUIET_US (500 * US_PER_MS)
-/* --once gives up when a collection cannot be watched for so long without a break: longer than its slowest
- * request (a page of a list: 90 s), and than the pauses between several. */
+/* --once gives up when a collection cannot be watched, or the lease is not ours, for so long without a break:
+ * longer than its slowest request (a page of a list: 90 s), than the pauses between several, and than the
+ * lease of a holder that died. Not than the longest Retry-After: a server that asks for more patience than a
+ * job has is not waited for. */
 #define ONCE_PATIENCE_US (120 * US_PER_S)
 
 /* --- reporting ------------------------------------------------------------------------------------------ */
@@ -304,7 +306,9 @@ static void lease_gained(void *context, enum journal_head_verdict head)
     struct controller *controller = context;
     controller_report(controller, REPORT_INFO, NULL, "leading, epoch %lld",
                       (long long)journal_epoch(controller->journal));
+    free(STEAL(controller->lease_trouble));
     begin_to_lead(controller, head);
+    controller_check_patience(controller);
 }
 
 static void lease_lost(void *context, const char *why)
@@ -316,12 +320,17 @@ static void lease_lost(void *context, const char *why)
             follow_stand_still(controller, group, "this controller does not lead");
     journal_commit_soon(controller->journal); /* no turn may come before the end of this run */
     controller_report(controller, REPORT_WARNING, NULL, "not leading any more: %s", why);
+    str_replace(&controller->lease_trouble, why);
+    controller_check_patience(controller);
 }
 
 static void lease_report(void *context, bool is_trouble, const char *sentence)
 {
     struct controller *controller = context;
     report_once(controller, is_trouble ? REPORT_WARNING : REPORT_INFO, sentence);
+    if (!controller->leads)
+        str_replace(&controller->lease_trouble, sentence);
+    controller_check_patience(controller);
 }
 
 static void lead_without_lease(struct controller *controller)
@@ -476,6 +485,7 @@ void controller_free(struct controller *controller)
     loop_free(controller->loop);
     free(controller->why_not_ready);
     free(controller->reported);
+    free(controller->lease_trouble);
     free(controller);
 }
 
@@ -548,11 +558,18 @@ void controller_check_once(struct controller *controller)
         controller->once_timer = env_timer_start(controller->env, ONCE_QUIET_US, once_is_done, controller);
 }
 
+/* Why it cannot begin, or go on; NULL: it can. */
+static const char *trouble_of(const struct controller *controller)
+{
+    const char *trouble = controller_watch_trouble(controller);
+    return trouble ? trouble : controller->lease_trouble;
+}
+
 static void once_gives_up(void *context)
 {
     struct controller *controller = context;
     controller->once_patience = NULL;
-    const char *trouble = controller_watch_trouble(controller);
+    const char *trouble = trouble_of(controller);
     if (!trouble || controller->stopping)
         return;
     CLEANUP_FREE char *sentence = xasprintf("--once gives up after 2 minutes: %s", trouble);
@@ -563,7 +580,7 @@ void controller_check_patience(struct controller *controller)
 {
     if (!controller->options.once)
         return;
-    if (!controller_watch_trouble(controller))
+    if (!trouble_of(controller))
         env_timer_cancel(controller->env, &controller->once_patience);
     else if (!controller->once_patience)
         controller->once_patience =

@@ -121,11 +121,12 @@ struct controller {
     int64_t turns;
     struct env_timer *stuck_disk; /* the journal is slow since: let the lease go then */
     struct env_timer *once_timer;
-    struct env_timer *once_patience; /* something cannot be watched since */
+    struct env_timer *once_patience; /* something cannot be watched, or the lease is not ours, since */
     env_callback *stopped;
     void *stopped_context;
     char *why_not_ready;
-    char *reported; /* the last sentence, not to say it over and over */
+    char *reported;      /* the last sentence, not to say it over and over */
+    char *lease_trouble; /* why the lease is not ours; NULL: it is, or nobody knows yet */
 };
 
 /* controller.c */
@@ -139,7 +140,7 @@ void controller_refresh(struct controller *controller, enum kube_resource resour
 /* Nobody waits for these answers any more: the group's turn is over. */
 void controller_forget_refreshes(struct controller *controller, const struct set_group *group);
 void controller_check_once(struct controller *controller);
-/* --once does not wait for a server for ever. */
+/* --once waits neither for a server nor for a lease for ever. */
 void controller_check_patience(struct controller *controller);
 struct turn *controller_turn_of(struct set_group *group);
 

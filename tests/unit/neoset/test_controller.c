@@ -320,6 +320,71 @@ static void once_does_not_wait_for_a_server_for_ever(void **state)
     assert_non_null(strstr(scene->program.said, "cannot list"));
 }
 
+static void expect_once_gave_up(struct scene *scene, const char *words)
+{
+    pass(scene, 110 * US_PER_S);
+    assert_int_equal(scene->program.ended, 0);
+    pass(scene, 30 * US_PER_S);
+    assert_int_equal(scene->program.ended, 1);
+    assert_int_equal(scene->program.exit_code, 1);
+    assert_non_null(strstr(scene->program.said, "--once gives up"));
+    assert_non_null(strstr(scene->program.said, words));
+}
+
+/* May not read it, may not make it; or somebody else holds it, and lives. */
+static void once_does_not_wait_for_a_lease_for_ever(void **state)
+{
+    static const struct {
+        const char *fault, *words;
+    } table[] = {
+        {"403,verb=get,resource=leases,times=1000", "cannot read the lease neo/neoset"},
+        {"403,verb=create,resource=leases,times=1000", "cannot write the lease neo/neoset"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+        setup(state);
+        struct scene *scene = *state;
+        scene->once = scene->with_lease = true;
+        create_set(scene, 3, 1, "mysql:8.0");
+        assert_int_equal(kubesim_fault_add(sim_server_kubesim(scene->server), table[i].fault, NULL), 0);
+        start(scene);
+        expect_once_gave_up(scene, table[i].words);
+        teardown(state);
+    }
+}
+
+static void once_does_not_wait_for_a_holder_that_lives_for_ever(void **state)
+{
+    struct scene *scene = *state;
+    scene->with_lease = true;
+    create_set(scene, 3, 1, "mysql:8.0");
+    struct program first;
+    CLEANUP_FREE char *path = xasprintf("%s/first.db", scene->files.folder);
+    start_program(scene, &first, path, "pod-1");
+    pass(scene, 5 * US_PER_S);
+    scene->once = true;
+    start(scene);
+    expect_once_gave_up(scene, "is held by pod-1_");
+    kill_program(&first);
+}
+
+/* Its lease is over soon. */
+static void once_waits_for_the_lease_of_a_holder_that_died(void **state)
+{
+    struct scene *scene = *state;
+    scene->with_lease = true;
+    create_set(scene, 3, 1, "mysql:8.0");
+    struct program first;
+    CLEANUP_FREE char *path = xasprintf("%s/first.db", scene->files.folder);
+    start_program(scene, &first, path, "pod-1");
+    pass(scene, 5 * US_PER_S);
+    kill_program(&first);
+    scene->once = true;
+    start(scene);
+    pass(scene, 200 * US_PER_S);
+    assert_int_equal(scene->program.ended, 1);
+    assert_int_equal(scene->program.exit_code, 0);
+}
+
 /* Away for a while is no reason. */
 static void once_goes_on_when_the_server_comes_back(void **state)
 {
@@ -465,6 +530,9 @@ int main(void)
         scene_test(sigterm_finishes_what_is_under_way_and_gives_the_lease_back),
         scene_test(once_ends_when_everything_is_as_it_should_be),
         scene_test(once_does_not_wait_for_a_server_for_ever),
+        cmocka_unit_test(once_does_not_wait_for_a_lease_for_ever),
+        scene_test(once_does_not_wait_for_a_holder_that_lives_for_ever),
+        scene_test(once_waits_for_the_lease_of_a_holder_that_died),
         scene_test(once_goes_on_when_the_server_comes_back),
         scene_test(without_the_definition_it_says_so_and_waits),
         scene_test(a_stuck_disk_lets_the_lease_go_and_comes_back),
