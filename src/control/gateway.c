@@ -291,7 +291,7 @@ static void check_request(const struct step_request *request)
 {
     bool creates = step_creates(request->kind);
     PRE(request->kind != STEP_BLOCK);
-    PRE(request->operation_kind && request->operation_name);
+    PRE(step_is_operation_kind(request->operation_kind) && request->operation_name);
     PRE(creates == (request->uid == NULL) && creates == (request->version == NULL));
     PRE(creates || (*request->uid && preconditions_version_is_real(request->version)));
 }

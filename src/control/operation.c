@@ -17,6 +17,7 @@ static bool has_flights(const struct workload *workload, int64_t operation)
 
 static void append_end(struct gateway *gateway, int64_t operation, const char *outcome, const char *reason)
 {
+    PRE(step_is_operation_outcome(outcome));
     journal_append(gateway->options.journal,
                    &(struct journal_entry){
                        .kind = JOURNAL_END, .operation = operation, .action = outcome, .reason = reason});

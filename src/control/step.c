@@ -37,6 +37,32 @@ int step_kind_of_text(const char *text)
     return -1;
 }
 
+bool step_is_operation_kind(const char *text)
+{
+    static const char *const words[] = {
+#define X(word) word,
+        OPERATION_KINDS(X)
+#undef X
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+        if (str_equal(words[i], text))
+            return true;
+    return false;
+}
+
+bool step_is_operation_outcome(const char *text)
+{
+    static const char *const words[] = {
+#define X(word) word,
+        OPERATION_OUTCOMES(X)
+#undef X
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+        if (str_equal(words[i], text))
+            return true;
+    return false;
+}
+
 /* --- stamps --------------------------------------------------------------------------------------------- */
 
 void step_stamp_annotation(cJSON *body, const char *key)

@@ -80,7 +80,7 @@ step_resolve step_resolve_apply, step_resolve_apply_new;
 #define KUBE_APPLY "application/apply-patch+yaml"
 
 /* What operations are, and how they end: the words in the journal. neoset-audit tells a typing error by them;
- * whoever makes a new one adds it here. */
+ * the gateway begins no operation, and ends none, with a word that is not here. */
 #define OPERATION_KINDS(X)                                                                                   \
     X("rollout")                                                                                             \
     X("scale")                                                                                               \
@@ -97,6 +97,9 @@ step_resolve step_resolve_apply, step_resolve_apply_new;
     X("failed")                                                                                              \
     X("superseded")                                                                                          \
     X("cancelled")
+
+bool step_is_operation_kind(const char *text);
+bool step_is_operation_outcome(const char *text);
 
 enum step_kind {
 #define X(name, text, method, content_type, keep, stamp, resolve) STEP_##name,

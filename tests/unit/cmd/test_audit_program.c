@@ -132,6 +132,26 @@ static void exit_codes_are_those_that_scripts_rely_on(void **state)
     }
 }
 
+/* A program that is newer than this one wrote them. */
+static void a_kind_that_a_journal_has_is_no_typing_error(void **state)
+{
+    struct stage *stage = *state;
+    struct journal_fixture *fixture = &stage->history.fixture;
+    journal_fixture_open(fixture);
+    int64_t operation = history_begin(&stage->history, "hibernate", "mysql", "{}");
+    history_intent(&stage->history, operation, "freeze", "mysql-9", "for the night");
+    journal_fixture_stop(fixture);
+    static const char *const lines[] = {"list --kind hibernate --journal JOURNAL",
+                                        "export steps --kind freeze --journal JOURNAL",
+                                        "in-doubt --kind freeze --journal JOURNAL"};
+    for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+        const struct program_run *ended = run(stage, lines[i]);
+        assert_int_equal(ended->exit_code, 0);
+        assert_non_null(strstr(ended->output, "mysql"));
+    }
+    assert_int_equal(run(stage, "export steps --kind freezes --journal JOURNAL")->exit_code, 2);
+}
+
 static void a_fork_ends_with_four(void **state)
 {
     struct stage *stage = *state;
@@ -372,6 +392,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(exit_codes_are_those_that_scripts_rely_on, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_kind_that_a_journal_has_is_no_typing_error, setup, teardown),
         cmocka_unit_test_setup_teardown(a_fork_ends_with_four, setup, teardown),
         cmocka_unit_test_setup_teardown(the_journal_may_be_named_by_the_environment, setup, teardown),
         cmocka_unit_test_setup_teardown(help_without_arguments_begins_with_examples, setup, teardown),

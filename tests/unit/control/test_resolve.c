@@ -419,11 +419,22 @@ static void no_status_line_of_a_refusal_counts_as_applied(void **state)
     }
 }
 
+static void only_words_of_the_list_are_those_of_operations(void **state)
+{
+    (void)state;
+    assert_true(step_is_operation_kind("rollout") && step_is_operation_kind("settle"));
+    assert_false(step_is_operation_kind("rollouts") || step_is_operation_kind("completed"));
+    assert_false(step_is_operation_kind("") || step_is_operation_kind(NULL));
+    assert_true(step_is_operation_outcome("completed") && step_is_operation_outcome("cancelled"));
+    assert_false(step_is_operation_outcome("open") || step_is_operation_outcome(NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_row_of_the_table_has_its_verdict),
         cmocka_unit_test(every_kind_has_a_name_of_its_own),
+        cmocka_unit_test(only_words_of_the_list_are_those_of_operations),
         cmocka_unit_test(the_key_of_an_update_is_also_in_its_state_annotation),
         cmocka_unit_test(the_key_of_a_gate_is_in_the_message_of_its_condition),
         cmocka_unit_test(status_is_not_stamped),
