@@ -381,8 +381,10 @@ static int run_continue(struct program *program, struct error **err)
     if (r == 0)
         r = ctl_continue(&program->server, &program->out, &program->look, &count, err);
     if (r == 0 && count == 0 && !ended)
-        say(program, program->server.all_namespaces ? "nothing is half done"
-                                                    : "nothing is half done here: -A looks everywhere");
+        say(program, program->server.all_namespaces
+                         ? "nothing is half done, as the cluster and your own journal tell it"
+                         : "nothing is half done here, as the cluster and your own journal tell it: -A "
+                           "looks everywhere");
     return r;
 }
 

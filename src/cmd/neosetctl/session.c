@@ -126,7 +126,8 @@ char *ctl_identity(void)
 char *ctl_session_find_journal(void)
 {
     char *path = state_path_user(NULL, "neosetctl.db");
-    if (path && access(path, F_OK) == 0)
+    /* One that may not be looked at is there: opening it says why it cannot be used. */
+    if (path && (access(path, F_OK) == 0 || errno != ENOENT))
         return path;
     free(path);
     return NULL;
@@ -142,8 +143,9 @@ int ctl_session_journal_unusable(const struct error *why, struct error **err)
         why->code == ERROR_LOCKED
             ? ""
             : ". To go on without it: move it away with its -wal and -shm, or let "
-              "XDG_STATE_HOME name another place. What is half done stands in the cluster: then "
-              "`neosetctl continue`, or the command that began it, goes on with it";
+              "XDG_STATE_HOME name another place. The command that began something goes on with it by "
+              "what the cluster shows; `neosetctl continue` knows of volumes that grow only from this "
+              "journal, until the manifest of their StatefulSet is kept in the cluster";
     return error_set(err, is_refusal ? ERROR_FAILED : why->code,
                      "your journal cannot be used, so nothing is written: %s%s", error_text(why), rest);
 }

@@ -86,6 +86,14 @@ static void be_a_folder(const char *path)
     shell("rm -f %s %s-wal %s-shm && mkdir %s", path, path, path, path);
 }
 
+/* Whether it is there cannot be told: it is not taken for absent. */
+static void be_behind_a_file(const char *path)
+{
+    CLEANUP_FREE char *folder = xstrdup(path);
+    *strrchr(folder, '/') = '\0';
+    shell("rm -rf %s && : >%s", folder, folder);
+}
+
 static const struct {
     void (*spoil)(const char *path);
     const char *words;
@@ -97,6 +105,7 @@ static const struct {
     {be_of_another_program, "another application's SQLite file"},
     {be_newer, "was written by a newer neoset"},
     {be_newer_for_readers_too, "was written by a newer neoset"},
+    {be_behind_a_file, "Not a directory"},
     {be_a_folder, "is a directory"},
 };
 
@@ -142,7 +151,7 @@ static void with_a_journal_that_cannot_be_used_every_command_says_the_same(void 
     CLEANUP_FREE char *before = set_text(stage);
     shell("mkdir %s/good && cp %s* %s/good/", stage->folder, stage->journal, stage->folder);
     for (size_t i = 0; i < ARRAY_SIZE(spoilt); i++) {
-        shell("rm -rf %s* && cp %s/good/* %s/neoset/", stage->journal, stage->folder, stage->folder);
+        shell("cd %s && rm -rf neoset && mkdir neoset && cp good/* neoset/", stage->folder);
         spoilt[i].spoil(stage->journal);
         no_command_can_use_it(stage, spoilt[i].words);
         CLEANUP_FREE char *after = set_text(stage);
