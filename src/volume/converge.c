@@ -152,22 +152,6 @@ void converge_note(struct converge *converge, const char *format, ...)
 
 /* --- looking -------------------------------------------------------------------------------------------- */
 
-const cJSON *converge_find_kept(const cJSON *revisions, const char *name, const cJSON *set)
-{
-    const cJSON *found = NULL;
-    const cJSON *revision = NULL;
-    cJSON_ArrayForEach (revision, revisions) {
-        if (kube_object_is_deleting(revision) || kube_object_annotation(revision, KEEP_ADOPTED_BY) ||
-            !str_equal(kube_object_name(keep_manifest(revision)), name))
-            continue;
-        if (keep_is_of(revision, set))
-            return revision;
-        if (!found || kube_object_created_us(revision) > kube_object_created_us(found))
-            found = revision;
-    }
-    return found;
-}
-
 static void decide(struct converge *converge, const cJSON *declared)
 {
     const struct converge_look *look = converge->look;
@@ -203,7 +187,7 @@ static void choose_never_went(struct converge *converge)
 void converge_choose(struct converge *converge)
 {
     const struct converge_look *look = converge->look;
-    const cJSON *kept = converge_find_kept(look->revisions, converge->name, look->set);
+    const cJSON *kept = keep_find_growing(look->revisions, NULL, converge->name, look->set);
     if (kept && keep_is_of(kept, look->set) && converge->options.plans_only)
         kept = NULL; /* a plan drops nothing */
     converge->kept = kept;

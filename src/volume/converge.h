@@ -127,8 +127,6 @@ const struct volume_decision *converge_decision(const struct converge *converge)
 /* The claim of whose growth is waited for in vain: the next look should have its Events. NULL: none. Borrowed
  * until the next turn. */
 const char *converge_asks_about(const struct converge *converge);
-/* An object that keeps the manifest of this set is there; borrowed from the look. */
-const cJSON *converge_find_kept(const cJSON *revisions, const char *name, const cJSON *set);
 
 DEFINE_CLEANUP(cleanup_converge, struct converge, converge_free);
 #define CLEANUP_CONVERGE __attribute__((cleanup(cleanup_converge)))

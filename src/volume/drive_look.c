@@ -238,7 +238,8 @@ static void read_part(struct drive *drive)
         return;
     }
     case SIGHT_OWNERS:
-        kept = keep_manifest(converge_find_kept(drive->trees[SIGHT_REVISIONS], options->converge.name, NULL));
+        kept = keep_manifest(
+            keep_find_growing(drive->trees[SIGHT_REVISIONS], NULL, options->converge.name, NULL));
         drive->owners = kube_owners_ask(options->client, kept, options->timeout_us, owners_asked, drive);
         if (!drive->owners)
             read_next(drive);

@@ -38,6 +38,30 @@ bool keep_is_of(const cJSON *kept, const cJSON *statefulset)
     return uid && str_equal(uid, kube_object_uid(statefulset));
 }
 
+const cJSON *keep_growing(const cJSON *kept)
+{
+    if (kube_object_is_deleting(kept) || kube_object_annotation(kept, KEEP_ADOPTED_BY))
+        return NULL;
+    return keep_manifest(kept);
+}
+
+const cJSON *keep_find_growing(const cJSON *revisions, const char *namespace, const char *name,
+                               const cJSON *set)
+{
+    const cJSON *found = NULL;
+    const cJSON *revision = NULL;
+    cJSON_ArrayForEach (revision, revisions) {
+        if (!str_equal(kube_object_name(keep_growing(revision)), name) ||
+            (namespace && !str_equal(kube_object_namespace(revision), namespace)))
+            continue;
+        if (keep_is_of(revision, set))
+            return revision;
+        if (!found || kube_object_created_us(revision) > kube_object_created_us(found))
+            found = revision;
+    }
+    return found;
+}
+
 const char *keep_leaving_phrase(const cJSON *statefulset, const cJSON *kept)
 {
     if (kube_object_has_finalizer(statefulset, "orphan"))

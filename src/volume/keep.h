@@ -23,6 +23,13 @@ char *keep_name(const cJSON *statefulset);
 cJSON *keep_object(const cJSON *statefulset);
 /* The StatefulSet that was kept, or NULL: kept is none of these; borrowed. */
 const cJSON *keep_manifest(const cJSON *kept);
+/* The StatefulSet that was kept because its volumes grow, or NULL: kept is none of these, was handed to a
+ * NeoSet, or is being deleted itself; borrowed. */
+const cJSON *keep_growing(const cJSON *kept);
+/* Among revisions, what is kept of this growing set: of set itself (NULL: it is not there), else the newest.
+ * namespace NULL: they are all of one. Borrowed; NULL: nothing. */
+const cJSON *keep_find_growing(const cJSON *revisions, const char *namespace, const char *name,
+                               const cJSON *set);
 /* It keeps this very set (its uid), which therefore never went. */
 bool keep_is_of(const cJSON *kept, const cJSON *statefulset);
 /* Of a set that is being deleted, where it stands: a literal. It leaves its pods behind only as long as it

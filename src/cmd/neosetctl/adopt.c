@@ -286,22 +286,12 @@ static int arriving(struct adoption *adoption, const struct sight *sight, enum t
     return 0;
 }
 
-/* Its volumes grow, and nobody has made it again yet. */
-static bool is_half_grown(const struct sight *sight, const char *name)
-{
-    const cJSON *revision = NULL;
-    cJSON_ArrayForEach (revision, sight->revisions)
-        if (kube_object_label(revision, KEEP_LABEL) && !kube_object_annotation(revision, KEEP_ADOPTED_BY) &&
-            str_equal(kube_object_name(keep_manifest(revision)), name))
-            return true;
-    return false;
-}
-
 static int nothing_there(const struct adoption *adoption, const struct sight *sight, struct error **err)
 {
     const char *name = adoption->wanted->name;
     const char *namespace = adoption->wanted->server->namespace;
-    if (!sight->neo && is_half_grown(sight, name))
+    /* Its volumes grow, and nobody has made it again yet. */
+    if (!sight->neo && keep_find_growing(sight->revisions, NULL, name, NULL))
         return error_set(
             err, ERROR_REFUSED,
             "StatefulSet %s in namespace %s is deleted with its pods left behind, because its "

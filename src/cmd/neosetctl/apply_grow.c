@@ -47,13 +47,8 @@ static int find_kept(struct apply *apply, const char *namespace, const cJSON **r
 static int is_half_made(struct apply *apply, const struct apply_item *item, bool *ret, struct error **err)
 {
     const cJSON *revisions = NULL;
-    const cJSON *kept = NULL;
     int r = find_kept(apply, item->namespace, &revisions, err);
-    *ret = false;
-    cJSON_ArrayForEach (kept, revisions)
-        if (str_equal(kube_object_name(keep_manifest(kept)), item->name) &&
-            !kube_object_annotation(kept, KEEP_ADOPTED_BY))
-            *ret = true;
+    *ret = r == 0 && keep_find_growing(revisions, item->namespace, item->name, NULL);
     return r;
 }
 

@@ -234,17 +234,6 @@ static void add_kept(struct halves *halves, const struct half_done *all)
 
 /* --- growing volumes ------------------------------------------------------------------------------------ */
 
-static const cJSON *find_kept(const struct half_done *all, const struct half_resized *one)
-{
-    const cJSON *kept = NULL;
-    cJSON_ArrayForEach (kept, all->kept)
-        if (!kube_object_annotation(kept, KEEP_ADOPTED_BY) &&
-            str_equal(kube_object_namespace(kept), one->namespace) &&
-            str_equal(kube_object_name(keep_manifest(kept)), one->name))
-            return kept;
-    return NULL;
-}
-
 /* Where it stands, and what comes next. Strings, the caller's. */
 struct phase {
     char *stands, *next;
@@ -298,7 +287,7 @@ static struct phase phase_of_made_again(const cJSON *set, const cJSON *kept, con
 static struct phase phase_of(const struct half_done *all, const struct half_resized *one)
 {
     const cJSON *set = find(all->sets, one->namespace, one->name);
-    const cJSON *kept = find_kept(all, one);
+    const cJSON *kept = keep_find_growing(all->kept, one->namespace, one->name, set);
     bool recovers = one->goal.recovers;
     const char *begins =
         recovers

@@ -49,8 +49,8 @@ static int find_kept(struct half_resizes *resizes, struct ctl_server *server, st
     const cJSON *revision = NULL;
     cJSON_ArrayForEach (revision, kept) {
         const char *namespace = kube_object_namespace(revision);
-        const char *name = kube_object_name(keep_manifest(revision));
-        if (namespace && name && !kube_object_annotation(revision, KEEP_ADOPTED_BY))
+        const char *name = kube_object_name(keep_growing(revision));
+        if (namespace && name)
             (void)need(resizes, namespace, name);
     }
     return r;

@@ -173,6 +173,11 @@ static void a_set_made_again_is_told_by_its_sizes(void **state)
             fail_msg("not \"%s\" in: %s", table[i].next, stage->run.output);
         stage_write(stage, "DELETE", REVISIONS "/db-kept", "{}");
     }
+    /* What is on its way out itself keeps nothing. */
+    keep(stage, "grown", "mysql:8.0");
+    stage_write(stage, "PATCH", REVISIONS "/grown-kept", "{'metadata':{'finalizers':['a.b/c']}}");
+    stage_write(stage, "DELETE", REVISIONS "/grown-kept", "{}");
+    expect_run(stage, "continue", 0, "", "nothing is half done");
 }
 
 /* --- a terminal that is closed -------------------------------------------------------------------------- */
