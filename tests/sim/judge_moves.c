@@ -75,6 +75,17 @@ static bool may_be_available(const struct move *move, int ordinal)
 
 #define PROVEN_AGAIN_US (25 * US_PER_S)
 
+/* The set that has it now was made after it, a moment ago: what an earlier set had proven of it is lost. */
+static bool is_taken_over(const struct move *move)
+{
+    unsigned at = 0;
+    int64_t made_us = NEVER_US;
+    for (const struct seen_spec *spec;
+         (spec = seen_spec_since(move->set, NEVER_US, &at)) != NULL && spec->there;)
+        made_us = spec->at_us;
+    return move->pod->created_us < made_us && judge_now_us(move->judge) - made_us < PROVEN_AGAIN_US;
+}
+
 /* It may have been broken: a container waits with an error, our update of it is unfinished, or it was not
  * Ready for the readiness timeout. */
 static bool may_be_broken(const struct move *move)
@@ -87,7 +98,7 @@ static bool may_be_broken(const struct move *move)
         return true;
     /* What an earlier run had proven of a target that was given up since is not in status: a new run has to
      * prove it again, and a startup probe holds that up. */
-    if (judge_now_us(judge) - judge->started_us < PROVEN_AGAIN_US)
+    if (judge_now_us(judge) - judge->started_us < PROVEN_AGAIN_US || is_taken_over(move))
         return true;
     /* Made for a target that was given up, and it never ran. */
     if (move->at && pod->up_us < pod->created_us && strcmp(pod->revision, move->at->stable) != 0)
@@ -202,10 +213,17 @@ static void check_fence(const struct move *move)
                     move->key->action);
 }
 
+/* It was on its way when the storage was restored, and arrived: what allowed it is taken back. */
+static bool is_of_lost_history(const struct move *move)
+{
+    const struct judge *judge = move->judge;
+    return judge->rewound_us > 0 && move->key->decided_us <= judge->rewound_us;
+}
+
 static void check_decision(const struct move *move)
 {
     const struct seen_status *at = move->at;
-    if (!at)
+    if (!at || is_of_lost_history(move))
         return;
     if (move->kind == MOVE_PATCH && strcmp(at->target, move->revision) != 0)
         judge_break(move->judge, 10, "%s is patched to %s, and the target in status is %s", name_of(move),
