@@ -432,9 +432,8 @@ static int check_arguments(const struct options *options, struct error **err)
                          shape ? shape : "its arguments", options->arguments[max]);
     for (int i = 0; i < options->argument_count; i++)
         if (!*options->arguments[i])
-            return error_set(err, ERROR_USAGE,
-                             "%s: %s is empty: is the variable set that it comes from?", name,
-                             shape ? shape : "an argument");
+            return error_set(err, ERROR_USAGE, "%s: %s is empty: is the variable set that it comes from?",
+                             name, shape ? shape : "an argument");
     return 0;
 }
 
