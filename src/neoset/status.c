@@ -18,15 +18,24 @@ struct counts {
     int updated_available;
 };
 
+/* The template is new, and its revision is not made yet. The status is of its generation already: whoever
+ * waits for that and for updatedReplicas must not take the old version's pods for the new one's. */
+static bool is_template_new(const struct plan *plan)
+{
+    return plan->next.present && !plan->wanted && !plan->wanted_is_free && !plan->set->problem &&
+           !plan->set->deleting;
+}
+
 static struct counts count(const struct plan *plan)
 {
     struct counts counts = {0};
+    bool is_new = is_template_new(plan);
     for (size_t i = 0; i < plan->slot_count; i++) {
         const struct slot *slot = &plan->slots[i];
         if (!slot->ours)
             continue;
         bool ready = (slot->pod->ready == IS_TRUE || PLANT("status-ahead")) && !slot->pod->deleting;
-        bool updated = slot->on_target && slot->proven;
+        bool updated = slot->on_target && slot->proven && !is_new;
         counts.replicas++;
         counts.ready += ready;
         counts.updated += updated;
@@ -109,6 +118,8 @@ static void tell_rest(struct plan *plan)
     CLEANUP_FREE char *version = plan_version_text(plan, plan->target, plan->stable);
     if (plan->spec->replicas == 0)
         plan_say(plan, SAY_STEADY, "no pod is asked for (replicas is 0).");
+    else if (is_template_new(plan))
+        plan_say(plan, SAY_STEADY, "the template is new: its revision is being made.");
     else if (plan->complete && !plan->active)
         plan_say(plan, SAY_STEADY, "all %d pods run %s.", plan->spec->replicas, version);
     else

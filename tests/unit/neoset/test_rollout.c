@@ -452,6 +452,28 @@ static void going_back_is_not_complete_before_the_pod_is_proven_to_be_back(void 
     assert_true(fake_run_until(fake, "Completed", 30));
 }
 
+/* Who waits for observedGeneration and updatedReplicas is not told of the old version's pods. */
+static void a_status_of_a_new_template_counts_no_pod_of_the_old_one(void **state)
+{
+    (void)state;
+    CLEANUP_FAKE struct fake *fake = fake_make(3, "db:1");
+    assert_true(fake_run_until(fake, "Idle", 60));
+    fake_run(fake, 10);
+    assert_int_equal(fake_number(fake, "updatedReplicas"), 3);
+    fake_set_image(fake, "db:2");
+    int told = 0;
+    for (int i = 0; i < 200 && count_image(fake, "db:2") < 3; i++) {
+        bool is_told = fake_number(fake, "observedGeneration") ==
+                       json_int64_or(json_get(fake->set, "metadata"), "generation", 0);
+        assert_true(!is_told || fake_number(fake, "updatedReplicas") <= count_image(fake, "db:2"));
+        told += is_told;
+        if (fake_turn(fake) == 0)
+            fake_run(fake, 1);
+    }
+    assert_true(told > 3);
+    assert_true(fake_run_until(fake, "Completed", 60));
+}
+
 static void a_new_template_in_mid_rollout_starts_the_stage_again(void **state)
 {
     (void)state;
@@ -756,6 +778,7 @@ int main(void)
         cmocka_unit_test(an_unpaused_fence_change_goes_on_without_asking),
         cmocka_unit_test(going_back_to_stable_needs_no_canary_and_spares_who_never_left),
         cmocka_unit_test(going_back_is_not_complete_before_the_pod_is_proven_to_be_back),
+        cmocka_unit_test(a_status_of_a_new_template_counts_no_pod_of_the_old_one),
         cmocka_unit_test(a_new_template_in_mid_rollout_starts_the_stage_again),
         cmocka_unit_test(a_bad_template_is_healed_by_a_good_one),
         cmocka_unit_test(a_pod_that_was_taken_down_comes_back_beside_a_broken_one_and_a_missing_one),
