@@ -142,11 +142,16 @@ static void check_availability(const struct move *move)
 
 /* --- 2: how many are moved ------------------------------------------------------------------------------ */
 
-/* It was moved for this target, and is still on its way or there. */
-static bool is_moved(const struct move *move, const struct seen_pod *pod)
+/* It was moved for this target, and is still on its way or there. A missing one that was scaled away
+ * meanwhile is none: it comes back as a new one. */
+static bool is_moved(const struct move *move, int ordinal)
 {
-    return move->at && pod->moved_epoch == move->at->epoch &&
-           (!pod->there || pod->deleting || pod->gate == -1 || strcmp(pod->revision, move->at->target) == 0);
+    const struct seen_pod *pod = &move->set->pods[ordinal];
+    if (!move->at || pod->moved_epoch != move->at->epoch)
+        return false;
+    if (!pod->there)
+        return (move->at->left | move->at->done) & (1U << ordinal);
+    return pod->deleting || pod->gate == -1 || strcmp(pod->revision, move->at->target) == 0;
 }
 
 static void check_spread(const struct move *move)
@@ -155,7 +160,7 @@ static void check_spread(const struct move *move)
     int down = 1, canaries = 0;
     for (int i = 0; i < POD_ORDINALS_MAX; i++) {
         const struct seen_pod *other = &move->set->pods[i];
-        if (i == move->ordinal || !is_moved(move, other) ||
+        if (i == move->ordinal || !is_moved(move, i) ||
             !bounds_of(move->set, i, move->since_us).always_in_range)
             continue;
         down += !may_be_available(move, i);
