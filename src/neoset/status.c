@@ -88,8 +88,12 @@ static void tell_broken(struct plan *plan)
         CLEANUP_FREE char *trouble = slot_trouble(plan, slot);
         if (!slot->broken && !*trouble)
             continue;
-        plan_say(plan, SAY_BLOCKED, "%s is not ready%s%s: kubectl describe pod %s -n %s tells more.",
-                 slot->pod->name, *trouble ? ": " : "", trouble, slot->pod->name, plan->set->namespace);
+        /* Between two crashes it is even ready, and the words stay the same. */
+        const struct container_fact *by = slot->broken_by;
+        bool crashes = *trouble && (!by || str_equal(by->reason, "CrashLoopBackOff"));
+        plan_say(plan, SAY_BLOCKED, "%s %s%s%s: kubectl describe pod %s -n %s tells more.", slot->pod->name,
+                 crashes ? "does not stay up" : "is not ready", *trouble ? ": " : "", trouble,
+                 slot->pod->name, plan->set->namespace);
     }
 }
 

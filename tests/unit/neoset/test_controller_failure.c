@@ -3,6 +3,8 @@
  * Updates that do not come up: the deadline, the words, the retries and their end, and what clears it. */
 #include "controller_scene.h"
 
+#include "kube/object.h"
+
 static char *uid_of(struct scene *scene, const char *pod_path)
 {
     CLEANUP_JSON cJSON *pod = sim_server_get(scene->server, pod_path);
@@ -227,6 +229,37 @@ static void a_crash_loop_says_the_same_in_each_of_its_rounds(void **state)
     wait_for(scene, "Completed", "mysql:8.1", 3, 600 * US_PER_S);
 }
 
+static void kill_container(struct scene *scene)
+{
+    int64_t now_us = kubesim_now_us(sim_server_kubesim(scene->server));
+    kubelet_kill_container(sim_server_kubelet(scene->server), "default", "mysql-2", "mysql", now_us);
+}
+
+/* Between two of its ends it is ready, and the words stay for a while: they are true at both times. */
+static void a_pod_that_keeps_ending_is_not_called_unready_while_it_is_ready(void **state)
+{
+    struct scene *scene = *state;
+    int told = 0;
+    create_set(scene, 3, 1, "mysql:8.0");
+    start(scene);
+    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    pass(scene, 90 * US_PER_S);
+    for (int tenth = 0; tenth < 1500; tenth++) {
+        if (tenth % 200 == 0)
+            kill_container(scene);
+        pass(scene, 100 * US_PER_MS);
+        CLEANUP_FREE char *message = status_text(scene, "message");
+        CLEANUP_JSON cJSON *pod = sim_server_get(scene->server, PODS_PATH "/mysql-2");
+        const cJSON *ready = kube_object_condition(pod, "Ready");
+        bool is_ready = str_equal(json_str(ready, "status"), "True");
+        bool keeps_ending = strstr(message, "keeps ending") != NULL;
+        if (is_ready && keeps_ending && strstr(message, "is not ready"))
+            fail_msg("%s", message);
+        told += is_ready && keeps_ending && strstr(message, "mysql-2 does not stay up: ");
+    }
+    assert_true(told > 0);
+}
+
 static void a_pod_that_comes_up_after_all_clears_it(void **state)
 {
     struct scene *scene = *state;
@@ -382,6 +415,7 @@ int main(void)
         scene_test(without_a_watch_the_deadline_stands_still),
         scene_test(more_time_is_granted_to_a_pod_that_already_waits),
         scene_test(a_crash_loop_says_the_same_in_each_of_its_rounds),
+        scene_test(a_pod_that_keeps_ending_is_not_called_unready_while_it_is_ready),
         scene_test(a_crash_loop_is_told_in_words_and_a_way_back_heals_it),
         scene_test(a_deadline_is_kept_by_runs_in_which_nothing_happens),
         scene_test(broken_pods_that_are_scaled_away_do_not_wait_for_each_other),
