@@ -40,8 +40,10 @@ static void take(struct kubelet *kubelet, struct pod *pod)
 
 void pod_trigger(struct kubelet *kubelet, struct pod *pod)
 {
-    bool kept = is_lost(pod) || (pod->current->behaviour & BEHAVE_PENDING && !pod->current->is_deleting);
-    if (!pod->is_ours || kept || pod->worker >= WORKER_KILLING)
+    /* What is started already is no new pod: it goes on. */
+    bool is_kept_out =
+        pod->current->behaviour & BEHAVE_PENDING && !pod->last_sync_us && !pod->current->is_deleting;
+    if (!pod->is_ours || is_lost(pod) || is_kept_out || pod->worker >= WORKER_KILLING)
         return;
     pod_spec_unref(pod->pending);
     pod->pending = pod_spec_ref(pod->current);
