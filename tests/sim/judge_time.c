@@ -105,7 +105,7 @@ static void look_at_gate(struct judge *judge, const struct seen_set *set, const 
 
 /* --- deadlines (9) -------------------------------------------------------------------------------------- */
 
-/* Time runs for a moved pod until it is done, unless the set is paused. */
+/* Time runs for a moved pod from when it has a node until it is done, unless the set is paused. */
 static void run_clock(const struct judge *judge, const struct seen_set *set, struct seen_pod *pod,
                       int ordinal, int64_t passed_us)
 {
@@ -118,7 +118,7 @@ static void run_clock(const struct judge *judge, const struct seen_set *set, str
     pod->waits = waits && pod->there && pod->ours && !pod->deleting;
     if (!pod->waits)
         pod->waited_us = 0;
-    else if (!seen_spec_now(set)->pause)
+    else if (!seen_spec_now(set)->pause && pod->scheduled)
         pod->waited_us += passed_us;
     bool is_gone = !pod->there || !pod->ours || pod->deleting;
     bool is_blind = is_gone && pod->believed_us > 0 && judge_now_us(judge) <= judge->blind_until_us;
