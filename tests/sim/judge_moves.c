@@ -97,8 +97,10 @@ static bool may_be_broken(const struct move *move)
     if (pod->error_now || pod->error_us > move->since_us || pod->unfinished || judge->clock_jumped)
         return true;
     /* What an earlier run had proven of a target that was given up since is not in status: a new run has to
-     * prove it again, and a startup probe holds that up. */
-    if (judge_now_us(judge) - judge->started_us < PROVEN_AGAIN_US || is_taken_over(move))
+     * prove it again, and a startup probe holds that up; of one that is down all the time nothing can be
+     * proven. */
+    bool is_down_since = !pod->ready && pod->unready_since_us <= judge->started_us;
+    if (judge_now_us(judge) - judge->started_us < PROVEN_AGAIN_US || is_down_since || is_taken_over(move))
         return true;
     /* Made for a target that was given up, and it never ran. */
     if (move->at && pod->up_us < pod->created_us && strcmp(pod->revision, move->at->stable) != 0)
