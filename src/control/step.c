@@ -37,6 +37,14 @@ int step_kind_of_text(const char *text)
     return -1;
 }
 
+static bool is_among(const char *const *words, size_t count, const char *text)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_equal(words[i], text))
+            return true;
+    return false;
+}
+
 bool step_is_operation_kind(const char *text)
 {
     static const char *const words[] = {
@@ -44,10 +52,7 @@ bool step_is_operation_kind(const char *text)
         OPERATION_KINDS(X)
 #undef X
     };
-    for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-        if (str_equal(words[i], text))
-            return true;
-    return false;
+    return is_among(words, ARRAY_SIZE(words), text);
 }
 
 bool step_is_operation_outcome(const char *text)
@@ -57,10 +62,7 @@ bool step_is_operation_outcome(const char *text)
         OPERATION_OUTCOMES(X)
 #undef X
     };
-    for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-        if (str_equal(words[i], text))
-            return true;
-    return false;
+    return is_among(words, ARRAY_SIZE(words), text);
 }
 
 /* --- stamps --------------------------------------------------------------------------------------------- */
