@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "audit/out.h"
 
+#include "audit/escape.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <unistd.h>
@@ -51,6 +53,13 @@ int out_flush(struct out *out, struct error **err)
         return error_set(err, ERROR_TOO_LARGE, "a row of the output is larger than %d MiB",
                          OUT_TEXT_MAX / (1024 * 1024));
     return 0;
+}
+
+void out_say(struct out *out, const char *line)
+{
+    escape_plain(&out->text, line);
+    buf_add_char(&out->text, '\n');
+    (void)out_flush(out, NULL);
 }
 
 void out_done(struct out *out)

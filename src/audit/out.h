@@ -20,4 +20,6 @@ void out_init(struct out *out, int fd);
 bool out_row(struct out *out);
 /* Writes all. 0, also when the reader went away; else -ERROR_NO_SPACE, -ERROR_FAILED. */
 int out_flush(struct out *out, struct error **err);
+/* A line for people, escaped and written at once. What fails is remembered. */
+void out_say(struct out *out, const char *line);
 void out_done(struct out *out);

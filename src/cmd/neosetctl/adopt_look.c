@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/neosetctl/adopt_parts.h"
 
-#include "audit/escape.h"
 #include "base/time_text.h"
 #include "neoset/selector.h"
 
@@ -87,9 +86,7 @@ void adoption_say(const struct adoption *adoption, const char *format, ...)
     va_start(args, format);
     CLEANUP_FREE char *line = xvasprintf(format, args);
     va_end(args);
-    escape_plain(&adoption->wanted->out->text, line);
-    buf_add_char(&adoption->wanted->out->text, '\n');
-    (void)out_flush(adoption->wanted->out, NULL);
+    out_say(adoption->wanted->out, line);
 }
 
 enum turn_end adoption_wait(struct adoption *adoption, char *phrase)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/neosetctl/continue_resize.h"
 
-#include "audit/escape.h"
 #include "cmd/neosetctl/converge.h"
 #include "cmd/neosetctl/session.h"
 #include "journal/reader.h"
@@ -106,9 +105,7 @@ static void say(struct out *out, const struct half_resized *one)
     CLEANUP_FREE char *half = half_resized_text(one);
     CLEANUP_FREE char *line =
         xasprintf("StatefulSet %s in namespace %s: %s, it is gone on with", one->name, one->namespace, half);
-    escape_plain(&out->text, line);
-    buf_add_char(&out->text, '\n');
-    (void)out_flush(out, NULL);
+    out_say(out, line);
 }
 
 static int end_one(const struct half_resized *one, const struct half_resizes_end *how, struct error **err)

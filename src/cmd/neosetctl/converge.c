@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/neosetctl/converge.h"
 
-#include "audit/escape.h"
 #include "base/time_text.h"
 #include "cmd/neosetctl/session.h"
 #include "kube/resource.h"
@@ -35,9 +34,7 @@ static void say(const struct run *run, const char *format, ...)
     va_start(args, format);
     CLEANUP_FREE char *line = xvasprintf(format, args);
     va_end(args);
-    escape_plain(&run->wanted->out->text, line);
-    buf_add_char(&run->wanted->out->text, '\n');
-    (void)out_flush(run->wanted->out, NULL);
+    out_say(run->wanted->out, line);
 }
 
 /* Each wait once, and again when it takes long, with how long. */
