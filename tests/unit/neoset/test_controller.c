@@ -352,15 +352,21 @@ static void once_does_not_wait_for_a_lease_for_ever(void **state)
     }
 }
 
+/* Another controller leads. */
+static void start_holder(struct scene *scene, struct program *first)
+{
+    scene->with_lease = true;
+    create_set(scene, 3, 1, "mysql:8.0");
+    CLEANUP_FREE char *path = xasprintf("%s/first.db", scene->files.folder);
+    start_program(scene, first, path, "pod-1");
+    pass(scene, 5 * US_PER_S);
+}
+
 static void once_does_not_wait_for_a_holder_that_lives_for_ever(void **state)
 {
     struct scene *scene = *state;
-    scene->with_lease = true;
-    create_set(scene, 3, 1, "mysql:8.0");
     struct program first;
-    CLEANUP_FREE char *path = xasprintf("%s/first.db", scene->files.folder);
-    start_program(scene, &first, path, "pod-1");
-    pass(scene, 5 * US_PER_S);
+    start_holder(scene, &first);
     scene->once = true;
     start(scene);
     expect_once_gave_up(scene, "is held by pod-1_");
@@ -371,12 +377,8 @@ static void once_does_not_wait_for_a_holder_that_lives_for_ever(void **state)
 static void once_waits_for_the_lease_of_a_holder_that_died(void **state)
 {
     struct scene *scene = *state;
-    scene->with_lease = true;
-    create_set(scene, 3, 1, "mysql:8.0");
     struct program first;
-    CLEANUP_FREE char *path = xasprintf("%s/first.db", scene->files.folder);
-    start_program(scene, &first, path, "pod-1");
-    pass(scene, 5 * US_PER_S);
+    start_holder(scene, &first);
     kill_program(&first);
     scene->once = true;
     start(scene);

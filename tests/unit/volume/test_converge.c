@@ -862,17 +862,23 @@ static void the_first_claim_of_a_class_is_looked_at_alone(void **state)
     assert_string_equal(scene->turn.step->name, "data-db-1");
 }
 
-/* A run that was broken off has asked for one, and nobody has answered: the next run waits for that one, and
- * takes no other for the first. */
-static void what_an_earlier_run_asked_for_is_the_first_of_its_class_still(void **state)
+/* Proven, probed, and the first of its claims was asked for. */
+static void grow_first(struct scene *scene)
 {
-    struct scene *scene = *state;
     begin_desired(scene);
     look(scene);
     prove(scene);
     agree(scene);
     agree(scene);
     apply(scene);
+}
+
+/* A run that was broken off has asked for one, and nobody has answered: the next run waits for that one, and
+ * takes no other for the first. */
+static void what_an_earlier_run_asked_for_is_the_first_of_its_class_still(void **state)
+{
+    struct scene *scene = *state;
+    grow_first(scene);
     change(named(scene->claims, "data-db-0"),
            "{'status':{'allocatedResources':null,'allocatedResourceStatuses':null}}");
     for (int run = 0; run < 3; run++) {
@@ -898,12 +904,7 @@ static void what_an_earlier_run_asked_for_is_the_first_of_its_class_still(void *
 static void a_size_that_is_infeasible_stops_it_before_the_set_is_touched(void **state)
 {
     struct scene *scene = *state;
-    begin_desired(scene);
-    look(scene);
-    prove(scene);
-    agree(scene);
-    agree(scene);
-    apply(scene);
+    grow_first(scene);
     change(named(scene->claims, "data-db-0"),
            "{'status':{'allocatedResourceStatuses':{'storage':'ControllerResizeInfeasible'}}}");
     look(scene);
@@ -920,12 +921,7 @@ static void a_size_that_is_infeasible_stops_it_before_the_set_is_touched(void **
 static void a_growth_that_is_refused_leaves_the_others_grown(void **state)
 {
     struct scene *scene = *state;
-    begin_desired(scene);
-    look(scene);
-    prove(scene);
-    agree(scene);
-    agree(scene);
-    apply(scene);
+    grow_first(scene);
     look(scene);
     expect(scene, CONVERGE_GROW);
     tell(scene, JOURNAL_REJECTED);
