@@ -64,6 +64,8 @@ static bool may_be_available(const struct move *move, int ordinal)
     struct judge *judge = move->judge;
     if (pod->uid[0] && pod->good_until_us > move->since_us)
         return true;
+    if (pod->scaled_away_us > move->key->decided_us)
+        return true; /* this one arrives after what was decided later */
     if (!pod->serving)
         return false;
     struct bounds bounds = bounds_of(move->set, ordinal, move->since_us);
@@ -280,6 +282,8 @@ static void judge_delete(const struct move *move)
         if (truths[i].running && !move->pod->deleting && had_node(move))
             judge_break(move->judge, 5, "%s is removed while its container %s runs", name_of(move),
                         truths[i].name);
+    if (!bounds.always_in_range && move->pod->serving)
+        move->pod->scaled_away_us = move->key->decided_us;
     if (!bounds.always_in_range || move->pod->ended)
         return;
     if (move->at && strcmp(move->pod->revision, move->at->target) == 0)

@@ -50,9 +50,10 @@ struct seen_pod {
     int64_t ready_us;       /* when Ready was True last */
     int64_t up_us;          /* the same, whoever it belongs to: since then, while it is so */
     bool up;
-    int64_t good_until_us; /* it was in service up to then, and not we took it out */
-    bool lost_by_us;       /* our own write took it out of service */
-    int64_t error_us;      /* last time a container waited with an error; NEVER_US */
+    int64_t good_until_us;  /* it was in service up to then, and not we took it out */
+    bool lost_by_us;        /* our own write took it out of service */
+    int64_t scaled_away_us; /* when it was decided to delete it, in service, as no part of the set any more */
+    int64_t error_us;       /* last time a container waited with an error; NEVER_US */
     bool error_now;
     int64_t unready_since_us;
     bool unfinished; /* patched by us, and not called done since */
@@ -99,7 +100,7 @@ struct seen_set {
     int phase; /* hash of its text */
     char phase_text[32];
     int64_t failed_since_us;
-    int failed_epoch;
+    int failed_epoch; /* it was Failed in this one, or a pod of it had waited for long enough */
     int64_t unhealthy_since_us;
     int prefetches;      /* pods that fetch images for it */
     int64_t fetching_us; /* for so long there was one, while time counts */

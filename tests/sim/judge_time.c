@@ -128,6 +128,13 @@ static void run_clock(const struct judge *judge, const struct seen_set *set, str
         pod->believed_us += passed_us;
 }
 
+/* Whoever waited so long is given up; it may be made anew before its server shows the set as Failed. */
+static void note_given_up(struct seen_set *set, const struct seen_pod *pod)
+{
+    if (pod->waited_us >= seen_spec_now(set)->timeout_s * US_PER_S)
+        set->failed_epoch = set->epoch;
+}
+
 static bool is_in_reach(const struct seen_spec *spec, int ordinal)
 {
     int index = ordinal - spec->start;
@@ -144,6 +151,7 @@ static void look_at_deadlines(struct judge *judge, struct seen_set *set, int64_t
     for (int i = 0; i < POD_ORDINALS_MAX; i++) {
         struct seen_pod *pod = &set->pods[i];
         run_clock(judge, set, pod, i, passed_us);
+        note_given_up(set, pod);
         int64_t due_us =
             (spec->timeout_s + 2 * TRUTHS_MAX) * US_PER_S + EXPIRES_WITHIN_US + judge->thefts * LEASE_TERM_US;
         bool failed = strcmp(set->phase_text, "Failed") == 0;
