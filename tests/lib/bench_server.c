@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench_server.h"
+#include "whole_file.h"
 
 #include "base/time_text.h"
 #include "base/yaml.h"
@@ -11,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DEFINITION_MAX = 1 << 20, BLOCK = 4096, ARGUMENTS_MAX = 32 };
+enum { ARGUMENTS_MAX = 32 };
 
 _Noreturn void bench_fail(const char *what, const char *text)
 {
@@ -75,16 +76,10 @@ char *bench_server_ask(struct bench_server *server, const char *method, const ch
 static void load_definition(struct bench_server *server, const char *path)
 {
     CLEANUP_ERROR struct error *err = NULL;
-    CLEANUP_BUF struct buf text = BUF_INIT(DEFINITION_MAX);
+    size_t length = 0;
+    CLEANUP_FREE char *text = whole_file(path, &length);
     struct yaml_documents documents = {0};
-    FILE *file = fopen(path, "re");
-    if (!file)
-        bench_fail(path, "cannot be opened");
-    char block[BLOCK];
-    for (size_t got; (got = fread(block, 1, sizeof(block), file)) > 0;)
-        ENSURE(buf_add(&text, block, got) == 0);
-    fclose(file);
-    if (yaml_parse(buf_text(&text), text.length, path, &documents, &err) < 0)
+    if (yaml_parse(text, length, path, &documents, &err) < 0)
         bench_fail(path, error_text(err));
     for (size_t i = 0; i < documents.count; i++) {
         CLEANUP_FREE char *body = json_print(documents.items[i]);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim_server.h"
+#include "whole_file.h"
 
 #include "base/time_text.h"
 #include "base/yaml.h"
@@ -8,7 +9,7 @@
 #include <stdio.h>
 #include <utlist.h>
 
-enum { FILE_BYTES_MAX = 4 << 20, WRITES_MAX = 100000 };
+enum { WRITES_MAX = 100000 };
 
 struct exchange {
     struct sim_server *server;
@@ -425,17 +426,13 @@ static void post(struct sim_server *server, const cJSON *object)
 
 void sim_server_apply_file(struct sim_server *server, const char *path)
 {
-    FILE *file = fopen(path, "rb");
-    ENSURE(file != NULL);
-    char *text = xmalloc(FILE_BYTES_MAX);
-    size_t length = fread(text, 1, FILE_BYTES_MAX, file);
-    fclose(file);
+    size_t length = 0;
+    CLEANUP_FREE char *text = whole_file(path, &length);
     struct yaml_documents documents = {0};
     ENSURE(yaml_parse(text, length, path, &documents, NULL) == 0);
     for (size_t i = 0; i < documents.count; i++)
         post(server, documents.items[i]);
     yaml_documents_done(&documents);
-    free(text);
 }
 
 size_t sim_server_write_count(const struct sim_server *server)

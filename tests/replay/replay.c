@@ -4,6 +4,7 @@
  * trace<TAB>generation<TAB>done_at_s|never. Where DIR holds an expected.tsv the rows are compared with it;
  * the exit code tells. */
 #include "base/time_text.h"
+#include "env/file.h"
 #include "trace.h"
 
 #include <dirent.h>
@@ -37,24 +38,6 @@ static void free_rows(struct rows *rows)
     for (size_t i = 0; i < rows->count; i++)
         free(rows->items[i].trace);
     free(rows->items);
-}
-
-static int read_whole(const char *path, struct buf *ret, struct error **err)
-{
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return error_set_errno(err, errno, "cannot open %s", path);
-    char chunk[65536];
-    size_t got = 0;
-    int result = 0;
-    while (result == 0 && (got = fread(chunk, 1, sizeof(chunk), file)) > 0)
-        result = buf_add(ret, chunk, got);
-    if (result == 0 && ferror(file))
-        result = error_set_errno(err, errno, "cannot read %s", path);
-    else if (result < 0)
-        error_set(err, ERROR_TOO_LARGE, "%s has more than %d bytes", path, FILE_MAX);
-    fclose(file);
-    return result;
 }
 
 /* --- the table
@@ -149,7 +132,7 @@ static int play_file(const char *folder, const char *file, struct rows *rows, st
     CLEANUP_FREE char *name = xstrndup(file, strlen(file) - strlen(".jsonl"));
     CLEANUP_BUF struct buf text = BUF_INIT(FILE_MAX);
     struct trace_result played;
-    int result = read_whole(path, &text, err);
+    int result = real_read_file(NULL, path, &text, err);
     if (result == 0) {
         result = trace_play(name, buf_text(&text), text.length, trace_rule_completion, NULL, &played, err);
         if (result < 0)
@@ -185,7 +168,7 @@ static int check_folder(const char *folder, struct rows *played, bool *ret_good,
     CLEANUP_FREE char *path = xasprintf("%s/expected.tsv", folder);
     CLEANUP_BUF struct buf text = BUF_INIT(FILE_MAX);
     CLEANUP_ERROR struct error *missing = NULL;
-    int result = read_whole(path, &text, &missing);
+    int result = real_read_file(NULL, path, &text, &missing);
     *ret_good = true;
     if (result == -ERROR_NOT_FOUND)
         return 0;

@@ -2,6 +2,7 @@
  *
  * The table of planted bugs: every invariant has at least two, and each one has a hook in the product. */
 #include "plants.h"
+#include "whole_file.h"
 
 #include "base/buf.h"
 
@@ -40,12 +41,8 @@ static void read_sources(struct buf *ret)
     glob_t files = {0};
     assert_int_equal(glob("src/*/*.c", 0, NULL, &files), 0);
     for (size_t i = 0; i < files.gl_pathc; i++) {
-        FILE *file = fopen(files.gl_pathv[i], "r");
-        assert_non_null(file);
-        char bytes[8192];
-        for (size_t length; (length = fread(bytes, 1, sizeof(bytes), file)) > 0;)
-            assert_int_equal(buf_add(ret, bytes, length), 0);
-        fclose(file);
+        CLEANUP_FREE char *text = whole_file(files.gl_pathv[i], NULL);
+        assert_int_equal(buf_add_text(ret, text), 0);
     }
     globfree(&files);
 }

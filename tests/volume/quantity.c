@@ -5,28 +5,11 @@
  * code tells. A table without a row is a failure. */
 #include "quantity_table.h"
 
-#include <errno.h>
+#include "env/file.h"
+
 #include <stdio.h>
 
 enum { FILE_MAX = 64 * 1024 * 1024, EXIT_USAGE = 64 };
-
-static int read_whole(const char *path, struct buf *ret, struct error **err)
-{
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return error_set_errno(err, errno, "cannot open %s", path);
-    char chunk[65536];
-    size_t got = 0;
-    int result = 0;
-    while (result == 0 && (got = fread(chunk, 1, sizeof(chunk), file)) > 0)
-        result = buf_add(ret, chunk, got);
-    if (result < 0)
-        error_set(err, ERROR_TOO_LARGE, "%s has more than %d bytes", path, FILE_MAX);
-    else if (ferror(file))
-        result = error_set_errno(err, errno, "cannot read %s", path);
-    fclose(file);
-    return result;
-}
 
 static void print_difference(void *context, size_t line, const char *sentence)
 {
@@ -41,7 +24,7 @@ int main(int count, char **arguments)
     }
     CLEANUP_ERROR struct error *err = NULL;
     CLEANUP_BUF struct buf text = BUF_INIT(FILE_MAX);
-    if (read_whole(arguments[1], &text, &err) < 0) {
+    if (real_read_file(NULL, arguments[1], &text, &err) < 0) {
         fprintf(stderr, "quantity: %s\n", error_text(err));
         return 1;
     }

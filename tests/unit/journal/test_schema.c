@@ -3,12 +3,12 @@
  * The file defends itself: migrations make the schema that is written down, and each thing that must never be
  * in a journal is refused by a CHECK, an index or a trigger, also to a stranger with a shell. */
 #include "journal_fixture.h"
+#include "whole_file.h"
 
 #include "journal/migrate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
 
 #include <cmocka.h>
 #include <sqlite3.h>
@@ -32,26 +32,12 @@ static char *schema_of(sqlite3 *db)
     return buf_take(&text);
 }
 
-static char *read_file(const char *path)
-{
-    FILE *file = fopen(path, "r");
-    if (!file)
-        fail_msg("%s: run this test from the top of the tree", path);
-    struct buf text = BUF_INIT(1 << 20);
-    char part[4096];
-    size_t length = 0;
-    while ((length = fread(part, 1, sizeof(part), file)) > 0)
-        assert_int_equal(buf_add(&text, part, length), 0);
-    fclose(file);
-    return buf_take(&text);
-}
-
 static void the_migrations_make_exactly_the_schema_that_is_written_down(void **state)
 {
     (void)state;
     sqlite3 *written = NULL;
     sqlite3 *migrated = NULL;
-    CLEANUP_FREE char *sql = read_file("schema/journal.sql");
+    CLEANUP_FREE char *sql = whole_file("schema/journal.sql", NULL);
     assert_int_equal(sqlite3_open(":memory:", &written), SQLITE_OK);
     assert_int_equal(sqlite3_open(":memory:", &migrated), SQLITE_OK);
     assert_int_equal(sqlite3_exec(written, sql, NULL, NULL, NULL), SQLITE_OK);

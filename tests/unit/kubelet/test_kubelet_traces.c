@@ -8,6 +8,7 @@
  */
 #include "../../replay/trace.h"
 #include "kubelet_world.h"
+#include "whole_file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -194,19 +195,6 @@ struct recording {
     int64_t end_us;
 };
 
-static char *read_text(const char *path, size_t *ret_length)
-{
-    FILE *file = fopen(path, "re");
-    assert_non_null(file);
-    struct buf text = BUF_INIT(4 << 20);
-    char chunk[65536];
-    for (size_t got; (got = fread(chunk, 1, sizeof(chunk), file)) > 0;)
-        assert_int_equal(buf_add(&text, chunk, got), 0);
-    fclose(file);
-    *ret_length = text.length;
-    return buf_take(&text);
-}
-
 static void add_deed(struct recording *recording, int64_t at_us, const char *list, const char *container,
                      const char *value)
 {
@@ -269,8 +257,7 @@ static void record(struct recording *recording, const cJSON *event, cJSON **befo
 static void recording_read(struct recording *recording, const struct story *story)
 {
     CLEANUP_FREE char *path = xasprintf("tests/replay/traces/%s.jsonl", story->name);
-    size_t length;
-    CLEANUP_FREE char *text = read_text(path, &length);
+    CLEANUP_FREE char *text = whole_file(path, NULL);
     CLEANUP_JSON cJSON *before = NULL;
     char *rest = NULL;
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
@@ -492,8 +479,7 @@ static void is_judged_as_the_recorded_one(void **state)
     CLEANUP_FREE char *text = world_trace(world, "p", &length);
     struct trace_result result;
     assert_int_equal(trace_play(story->name, text, length, trace_rule_completion, NULL, &result, NULL), 0);
-    size_t table_length;
-    CLEANUP_FREE char *table = read_text("tests/replay/traces/expected.tsv", &table_length);
+    CLEANUP_FREE char *table = whole_file("tests/replay/traces/expected.tsv", NULL);
     int64_t tolerance_us = story->tolerance_ms ? story->tolerance_ms * US_PER_MS : TOLERANCE_US;
     for (size_t i = 0; i < result.patch_count; i++) {
         CLEANUP_FREE char *expected = expectation_of(table, story->name, result.patches[i].generation);

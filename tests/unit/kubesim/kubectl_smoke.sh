@@ -5,36 +5,10 @@
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
 build=${NEOSET_BUILD:-build/gcc}
-kubesim=$build/kubesim
-
-# shellcheck source=../../lib/kubectl.sh
-. tests/lib/kubectl.sh
-kubectl=$(find_kubectl)
-if [ -z "$kubectl" ]; then
-    echo "no kubectl here: nothing was tried"
-    echo "0 passed, 0 failed, 1 skipped"
-    exit 0
-fi
-if [ ! -x "$kubesim" ]; then
-    echo "$kubesim is not built"
-    echo "0 passed, 1 failed"
-    exit 1
-fi
-
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/neoset-kubectl.XXXXXX")
-export HOME=$scratch KUBECONFIG=$scratch/kubeconfig
-"$kubesim" --kubeconfig-out "$KUBECONFIG" --audit-log "$scratch/audit" --kubelet ok >"$scratch/address" 2>"$scratch/errors" &
-server=$!
-finish() {
-    kill -TERM "$server" 2>/dev/null
-    wait "$server" 2>/dev/null
-    rm -rf "$scratch"
-}
-trap finish EXIT
-for _ in $(seq 100); do
-    [ -s "$KUBECONFIG" ] && break
-    sleep 0.1
-done
+# shellcheck source=../../lib/kubesim.sh
+. tests/lib/kubesim.sh
+need kubectl
+start_kubesim --kubelet ok
 
 indent() { sed 's/^/    /'; }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "whole_file.h"
 #include "world.h"
 
 #include <stdio.h>
@@ -289,12 +290,8 @@ static void more_than_one_served_version_is_not_modelled(void **state)
 
 static cJSON *read_yaml(const char *path)
 {
-    FILE *file = fopen(path, "re");
-    if (!file)
-        fail_msg("%s cannot be read (run from the top folder)", path);
-    static char text[1024 * 1024];
-    size_t length = fread(text, 1, sizeof(text), file);
-    fclose(file);
+    size_t length = 0;
+    CLEANUP_FREE char *text = whole_file(path, &length);
     cJSON *tree = NULL;
     assert_int_equal(yaml_parse_one(text, length, path, &tree, NULL), 0);
     return tree;

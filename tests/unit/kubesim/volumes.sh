@@ -5,30 +5,10 @@
 set -u
 cd "$(dirname "$0")/../../.." || exit 1
 build=${NEOSET_BUILD:-build/gcc}
-# shellcheck source=../../lib/kubectl.sh
-. tests/lib/kubectl.sh
-
-kubectl=$(find_kubectl)
-if [ -z "$kubectl" ]; then
-    echo "no kubectl here: nothing was tried"
-    echo "0 passed, 0 failed, 1 skipped"
-    exit 0
-fi
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/neoset-volumes.XXXXXX")
-export HOME=$scratch KUBECONFIG=$scratch/kubeconfig
-"$build/kubesim" --generation 1.37 --statefulsets --volumes --kubelet ok --gc-delay 2 \
-    --kubeconfig-out "$KUBECONFIG" >"$scratch/address" 2>"$scratch/errors" &
-server=$!
-finish() {
-    kill -TERM "$server" 2>/dev/null
-    wait "$server" 2>/dev/null
-    rm -rf "$scratch"
-}
-trap finish EXIT
-for _ in $(seq 100); do
-    [ -s "$KUBECONFIG" ] && break
-    sleep 0.1
-done
+# shellcheck source=../../lib/kubesim.sh
+. tests/lib/kubesim.sh
+need kubectl
+start_kubesim --generation 1.37 --statefulsets --volumes --kubelet ok --gc-delay 2
 
 passed=0 failed=0
 check() { # what expected got

@@ -3,6 +3,7 @@
  * The recorded stories of a real kubelet: the completion rule tells each of them right, and the simpler rules
  * that others use do not. */
 #include "../../replay/trace.h"
+#include "whole_file.h"
 
 #include <dirent.h>
 #include <setjmp.h>
@@ -13,26 +14,11 @@
 static const char folder[] = "tests/replay/traces";
 enum { TOLERANCE_US = 6000 };
 
-static char *read_whole(const char *path, size_t *ret_length)
-{
-    FILE *file = fopen(path, "re");
-    if (!file)
-        fail_msg("cannot open %s (run from the root of the repository)", path);
-    CLEANUP_BUF struct buf text = BUF_INIT(16 * 1024 * 1024);
-    char chunk[4096];
-    size_t got = 0;
-    while ((got = fread(chunk, 1, sizeof(chunk), file)) > 0)
-        assert_int_equal(buf_add(&text, chunk, got), 0);
-    fclose(file);
-    *ret_length = text.length;
-    return buf_take(&text);
-}
-
 static void play(const char *name, trace_rule *rule, struct trace_result *ret)
 {
     CLEANUP_FREE char *path = xasprintf("%s/%s.jsonl", folder, name);
     size_t length = 0;
-    CLEANUP_FREE char *text = read_whole(path, &length);
+    CLEANUP_FREE char *text = whole_file(path, &length);
     assert_int_equal(trace_play(name, text, length, rule, NULL, ret, NULL), 0);
 }
 
@@ -54,8 +40,7 @@ static struct verdicts judge(trace_rule *rule, bool tell)
 {
     struct verdicts verdicts = {0};
     CLEANUP_FREE char *path = xasprintf("%s/expected.tsv", folder);
-    size_t length = 0;
-    CLEANUP_FREE char *table = read_whole(path, &length);
+    CLEANUP_FREE char *table = whole_file(path, NULL);
     char *lines = NULL;
     for (char *line = strtok_r(table, "\n", &lines); line; line = strtok_r(NULL, "\n", &lines)) {
         char *fields = NULL;

@@ -2,6 +2,7 @@
  *
  * The table of cases (tests/volume/cases, see its README) through volume_decide. */
 #include "volume/decide.h"
+#include "whole_file.h"
 
 #include <dirent.h>
 #include <setjmp.h>
@@ -12,19 +13,15 @@
 
 #define CASES "tests/volume/cases"
 
-enum { FILE_MAX = 1 << 20, CASES_MIN = 60 };
+enum { CASES_MIN = 60 };
 
 static cJSON *fixture;
 
 static cJSON *read_json(const char *name)
 {
     CLEANUP_FREE char *path = xasprintf("%s/%s", CASES, name);
-    CLEANUP_FREE char *text = xcalloc(FILE_MAX, 1);
-    FILE *file = fopen(path, "re");
-    assert_non_null(file);
-    size_t length = fread(text, 1, FILE_MAX - 1, file);
-    assert_true(length < FILE_MAX - 1);
-    fclose(file);
+    size_t length = 0;
+    CLEANUP_FREE char *text = whole_file(path, &length);
     cJSON *tree = NULL;
     CLEANUP_ERROR struct error *err = NULL;
     if (json_parse(text, length, &tree, &err) < 0)
