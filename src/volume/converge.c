@@ -65,6 +65,7 @@ struct converge *converge_make(const struct converge_options *options)
         converge->desired ? recreate_sizes_text(converge->desired) : xstrdup_or_null(options->sizes);
     converge->probed = json_new_object();
     converge->answered = json_new_object();
+    converge->raised = json_new_object();
     converge->refused_claims = json_new_object();
     return converge;
 }
@@ -81,9 +82,9 @@ void converge_free(struct converge *converge)
         converge->wanted_sizes, converge->forestalled,   converge->asks_about};
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
         free(texts[i]);
-    cJSON *const trees[] = {converge->desired,       converge->manifest, converge->probed,
-                            converge->answered,      converge->picture,  converge->body,
-                            converge->refused_claims};
+    cJSON *const trees[] = {converge->desired,  converge->manifest,      converge->probed,
+                            converge->answered, converge->picture,       converge->body,
+                            converge->raised,   converge->refused_claims};
     for (size_t i = 0; i < ARRAY_SIZE(trees); i++)
         json_delete(trees[i]);
     if (converge->is_decided)
@@ -310,7 +311,7 @@ static void take_applied(struct converge *converge)
         converge->was_made = true;
         break;
     case CONVERGE_CATCH_UP:
-        converge->grown++;
+        caught_up(converge);
         break;
     case CONVERGE_DROP:
         if (converge->is_complete) {

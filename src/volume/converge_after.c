@@ -335,7 +335,7 @@ static bool is_refused_lagging(struct converge *converge)
     }
     converge_end(
         converge, ERROR_FAILED,
-        xasprintf("StatefulSet %s has its sizes, and %s: make room, and run it again", converge->name, text));
+        xasprintf("StatefulSet %s has its sizes, and %s: mend that, and run it again", converge->name, text));
     return true;
 }
 
@@ -360,6 +360,8 @@ static void choose_completing(struct converge *converge)
     if (choose_release(converge))
         return;
     const struct volume_item *lagging = find_lagging(converge);
+    while (lagging && yields_lagging(converge, lagging))
+        lagging = find_lagging(converge);
     if (lagging && kube_object_find(converge->look->claims, lagging->name)) {
         converge->object = kube_object_find(converge->look->claims, lagging->name);
         converge_go(converge, CONVERGE_CATCH_UP);

@@ -148,7 +148,10 @@ void choose_growing(struct converge *converge)
     converge->claim = next_to_probe(converge);
     converge->probe_step = 0;
     CLEANUP_FREE char *shortage = quota_shortage(converge->look->quotas, claims);
-    if (converge->claim < claims->count) {
+    const struct volume_item *contested = find_contested(converge);
+    if (contested) {
+        refuse_contested(converge, contested);
+    } else if (converge->claim < claims->count) {
         converge_go(converge, CONVERGE_PROBE);
     } else if (shortage) {
         refuse_shortage(converge, shortage);

@@ -3,6 +3,7 @@
  * The claims of a set: what each may become is asked with dry runs, then they are grown, then watched. */
 #include "volume/converge_parts.h"
 
+#include "base/plant.h"
 #include "volume/probe.h"
 
 /* The first answer of a class's storage controller is awaited for so long (volume.md, Converge 4). */
@@ -97,11 +98,73 @@ static void await_answer(struct converge *converge, const char *claim, const cha
     converge->first_boot_us = converge->look->boot_us;
 }
 
+/* --- who else grows them -------------------------------------------------------------------------------- */
+
+static void note_raised(struct converge *converge, const char *claim)
+{
+    const cJSON *object = kube_object_find(converge->look->claims, claim);
+    const char *uid = object ? kube_object_uid(object) : NULL;
+    json_set_str(converge->raised, claim, uid ? uid : "");
+}
+
+/* It was asked for its size by this run, and asks for another one again: whoever does that would be answered
+ * for ever, and would answer. */
+static bool is_contested(const struct converge *converge, const char *claim, const char *uid)
+{
+    const char *raised = json_str(converge->raised, claim);
+    return raised && str_equal(raised, uid ? uid : "") && !PLANT("claims-are-fought-over");
+}
+
+static char *contested_text(const struct volume_item *claim)
+{
+    return xasprintf(
+        "this command has set it to %s, and somebody has set it to %s since: another command, or "
+        "another tool, is at the same claims",
+        claim->to, claim->from ? claim->from : "nothing");
+}
+
+const struct volume_item *find_contested(const struct converge *converge)
+{
+    const struct volume_items *claims = &converge->decision.claims;
+    for (size_t i = 0; i < claims->count; i++)
+        if (is_contested(converge, claims->items[i].name, claims->items[i].uid))
+            return &claims->items[i];
+    return NULL;
+}
+
+void refuse_contested(struct converge *converge, const struct volume_item *claim)
+{
+    CLEANUP_FREE char *text = contested_text(claim);
+    converge_end(
+        converge, ERROR_FAILED,
+        xasprintf("StatefulSet %s: claim %s is left to others: %s. StatefulSet %s is as it was: agree on "
+                  "the sizes, and run it again",
+                  converge->name, claim->name, text, converge->name));
+}
+
+bool yields_lagging(struct converge *converge, const struct volume_item *claim)
+{
+    if (!is_contested(converge, claim->name, claim->uid))
+        return false;
+    CLEANUP_FREE char *text = contested_text(claim);
+    json_set_str(converge->refused_claims, claim->name, text);
+    return true;
+}
+
+void caught_up(struct converge *converge)
+{
+    converge->grown++;
+    note_raised(converge, kube_object_name(converge->object));
+}
+
+/* --- grown ---------------------------------------------------------------------------------------------- */
+
 /* One after the other; of each class the first alone, until its storage controller has answered. */
 void claim_grown(struct converge *converge)
 {
     const struct volume_item *claim = claim_now(converge);
     converge->grown++;
+    note_raised(converge, claim->name);
     const char *class = claim->class ? claim->class : "";
     if (!json_get(converge->answered, class)) {
         await_answer(converge, claim->name, class);

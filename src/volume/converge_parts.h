@@ -60,6 +60,7 @@ struct converge {
     int64_t first_boot_us;
     char *asks_about;      /* the claim that is waited for, and does not get on; NULL: none */
     cJSON *answered;       /* classes whose controller has answered */
+    cJSON *raised;         /* claims that this run has asked for their size: name, uid */
     cJSON *refused_claims; /* that the set made again would have larger, and may not grow: name, words */
     int grown;
 
@@ -138,6 +139,14 @@ void take_probe(struct converge *converge, const struct kube_answer *answer);
 struct step_request *grow_step(const struct converge *converge);
 void claim_grown(struct converge *converge);
 void claim_rejected(struct converge *converge, const struct converge_outcome *outcome);
+/* A claim that this run had set to its size, and somebody else to another since; NULL: none. */
+const struct volume_item *find_contested(const struct converge *converge);
+/* The end: two that want different sizes must not answer each other for ever. */
+void refuse_contested(struct converge *converge, const struct volume_item *claim);
+/* The same of a claim that was made meanwhile: true: it is left alone, and told of at the end. */
+bool yields_lagging(struct converge *converge, const struct volume_item *claim);
+/* The claim of the stage is as large as the set says. */
+void caught_up(struct converge *converge);
 /* The claims that this run grew first: true while their class's storage controller has yet to say what it
  * makes of it; it waits then. */
 bool first_is_awaited(struct converge *converge);

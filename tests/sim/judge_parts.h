@@ -149,7 +149,9 @@ struct seen_statefulset {
     char *sizes;                         /* of its claims, before somebody raised them */
     char canary_revision[NAME_MAX_HERE]; /* of what is below the partition */
     bool recovers;                       /* somebody leads claims back */
-    int64_t born_us[POD_ORDINALS_MAX];   /* its pods, by index */
+    cJSON
+        *asked; /* how often a run has asked a claim for another size: "<nonce> <uid>", number; NULL: never */
+    int64_t born_us[POD_ORDINALS_MAX]; /* its pods, by index */
     /* The command of a user was to be refused, and nothing was begun. */
     bool refuses[USERS_MAX];
 };

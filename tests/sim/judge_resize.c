@@ -25,6 +25,8 @@
 #define CLAIM_GOES_WITHIN_US (180 * US_PER_S)
 /* A pod that is younger may have been made in the moment before the delete. */
 #define BORN_WITHIN_US (2 * US_PER_S)
+/* So often a run may ask one claim for its size, where its answers are lost. */
+enum { ASKS_MAX = 3 };
 
 static struct seen_statefulset *seen(struct judge *judge)
 {
@@ -258,11 +260,32 @@ static bool is_shrunk(const struct judge *judge, const cJSON *claim, const cJSON
     return !(judge->statefulset.recovers && is_above);
 }
 
+/* A run asks a claim for its size once; where an answer was lost it may have to ask again, but whoever wants
+ * another size is not answered for ever. */
+static void judge_asking(struct judge *judge, const struct kubesim_change *change)
+{
+    const struct seen_key *key = judge_key_of(judge, change->audit_id);
+    if (!key || key->program < FIRST_USER || !change->before || !change->after ||
+        json_equal(request_of(change->before), request_of(change->after)))
+        return;
+    struct seen_statefulset *set = seen(judge);
+    set->asked = set->asked ? set->asked : json_new_object();
+    CLEANUP_FREE char *asking =
+        xasprintf("%.*s %s", (int)strcspn(key->key, "-"), key->key, kube_object_uid(change->after));
+    int64_t times = json_int64_or(set->asked, asking, 0) + 1;
+    json_set_item(set->asked, asking, json_new_int64(times));
+    if (times > ASKS_MAX)
+        judge_break(judge, 16, "claim %s is asked for another size by one run %lld times", change->name,
+                    (long long)times);
+}
+
 void judge_take_claim(struct judge *judge, const struct kubesim_change *change)
 {
     const cJSON *before = change->before, *after = change->after;
-    if (by_us(change))
+    if (by_us(change)) {
         judge_refused(judge, change);
+        judge_asking(judge, change);
+    }
     if (!before)
         return;
     bool goes = !after || (kube_object_is_deleting(after) && !kube_object_is_deleting(before));

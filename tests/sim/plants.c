@@ -47,6 +47,7 @@ static const struct plant plants[] = {
     {"completion-by-waiting", 14, "a pod that is ready again is taken as done"},
     {"done-pods-moved-again", 15, "a pod that is done is moved once more"},
     {"unready-pods-replaced", 15, "a pod that worked and broke is deleted"},
+    {"claims-are-fought-over", 16, "two commands that want different sizes answer each other for ever"},
     {"larger-claims-are-led-back", 16, "a claim that is larger than its template is lowered"},
     {"recovers-unasked", 16, "a converge leads claims back that could not grow"},
     {"young-pods-do-not-matter", 17, "a set goes while its pods are younger than the collector's picture"},

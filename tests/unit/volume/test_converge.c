@@ -873,6 +873,36 @@ static void grow_first(struct scene *scene)
     apply(scene);
 }
 
+/* Two commands that want different sizes would answer each other for ever. */
+static void a_claim_that_somebody_sets_to_another_size_is_left_to_him(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    look(scene);
+    prove(scene);
+    probe_and_grow(scene);
+    cJSON *claim = named(scene->claims, "data-db-0");
+    change(claim, "{'spec':{'resources':{'requests':{'storage':'1536Mi'}}}}");
+    look(scene);
+    expect_end(scene, ERROR_FAILED,
+               "claim data-db-0 is left to others: this command has set it to 2Gi, and "
+               "somebody has set it to 1536Mi since");
+}
+
+static void a_claim_that_was_made_anew_is_another_one(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    look(scene);
+    prove(scene);
+    probe_and_grow(scene);
+    change(named(scene->claims, "data-db-0"),
+           "{'metadata':{'uid':'another'},'spec':{'resources':{'requests':{'storage':'1Gi'}}}}");
+    look(scene);
+    expect(scene, CONVERGE_GROW);
+    assert_string_equal(scene->turn.step->name, "data-db-0");
+}
+
 /* A run that was broken off has asked for one, and nobody has answered: the next run waits for that one, and
  * takes no other for the first. */
 static void what_an_earlier_run_asked_for_is_the_first_of_its_class_still(void **state)
@@ -1636,7 +1666,7 @@ static void a_claim_that_was_made_meanwhile_is_grown_at_the_end(void **state)
     tell(scene, JOURNAL_REJECTED);
     look(scene);
     expect_end(scene, ERROR_FAILED,
-               "claim data-db-2 may not grow: the server's words: make room, and run it");
+               "claim data-db-2 may not grow: the server's words: mend that, and run it");
     /* The next run finds what is kept, and begins there. */
     converge_free(STEAL(scene->converge));
     begin_desired(scene);
@@ -1646,6 +1676,26 @@ static void a_claim_that_was_made_meanwhile_is_grown_at_the_end(void **state)
     change(named(scene->claims, "data-db-2"), "{'spec':{'resources':{'requests':{'storage':'2Gi'}}}}");
     look(scene);
     expect(scene, CONVERGE_DROP);
+}
+
+static void a_late_claim_that_somebody_sets_to_another_size_is_left_to_him(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    reach_gap(scene);
+    CLEANUP_JSON cJSON *body = json_copy(scene->turn.step->body);
+    apply(scene);
+    set_comes(scene, body, "u2");
+    change(scene->set, "{'metadata':{'annotations':null}}");
+    add_claim(scene, "data-db-2", "{}");
+    look(scene);
+    expect(scene, CONVERGE_CATCH_UP);
+    apply(scene);
+    change(named(scene->claims, "data-db-2"), "{'spec':{'resources':{'requests':{'storage':'1Gi'}}}}");
+    look(scene);
+    expect_end(scene, ERROR_FAILED,
+               "StatefulSet db has its sizes, and claim data-db-2 may not grow: this "
+               "command has set it to 2Gi, and somebody has set it to 1Gi since");
 }
 
 static void a_claim_that_may_not_grow_and_goes_is_in_nobodys_way(void **state)
@@ -2006,6 +2056,9 @@ int main(void)
         RULE(a_file_system_that_is_to_be_resized_holds_up_nothing),
         RULE(the_first_claim_of_a_class_is_looked_at_alone),
         RULE(what_an_earlier_run_asked_for_is_the_first_of_its_class_still),
+        RULE(a_claim_that_somebody_sets_to_another_size_is_left_to_him),
+        RULE(a_claim_that_was_made_anew_is_another_one),
+        RULE(a_late_claim_that_somebody_sets_to_another_size_is_left_to_him),
         RULE(a_size_that_is_infeasible_stops_it_before_the_set_is_touched),
         RULE(a_growth_that_is_refused_leaves_the_others_grown),
         RULE(grown_claims_are_not_grown_again),
