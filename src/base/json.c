@@ -287,6 +287,25 @@ cJSON *json_ensure_object(cJSON *object, const char *key)
     return item;
 }
 
+/* Trees are no deeper than JSON_DEPTH_MAX allows texts to be. */
+void json_carry(cJSON *object, const cJSON *was, const cJSON *is)
+{
+    PRE(cJSON_IsObject(object) && cJSON_IsObject(was) && cJSON_IsObject(is));
+    const cJSON *member = NULL;
+    cJSON_ArrayForEach (member, was)
+        if (!json_get(is, member->string))
+            json_remove(object, member->string);
+    cJSON_ArrayForEach (member, is) {
+        const cJSON *before = json_get(was, member->string);
+        if (before && json_equal(before, member))
+            continue;
+        if (cJSON_IsObject(before) && cJSON_IsObject(member))
+            json_carry(json_ensure_object(object, member->string), before, member);
+        else
+            json_set_item(object, member->string, json_copy(member));
+    }
+}
+
 void json_remove(cJSON *object, const char *key)
 {
     if (cJSON_IsObject(object))

@@ -74,6 +74,9 @@ void json_set_str(cJSON *object, const char *key, const char *text);
 /* The object at key, made when absent or not an object. */
 cJSON *json_ensure_object(cJSON *object, const char *key);
 void json_remove(cJSON *object, const char *key);
+/* Changes object as was was changed to become is: members that changed are set, those that went are removed,
+ * and the rest stays. All three are objects; an array changes as a whole. */
+void json_carry(cJSON *object, const cJSON *was, const cJSON *is);
 cJSON *json_new_object(void);
 cJSON *json_new_array(void);
 cJSON *json_new_str(const char *text);

@@ -290,7 +290,7 @@ static void take_rejected(struct converge *converge, const struct converge_outco
     }
 }
 
-static void take_applied(struct converge *converge)
+static void take_applied(struct converge *converge, int64_t boot_us)
 {
     converge->has_written = true;
     converge->later = 0;
@@ -299,6 +299,8 @@ static void take_applied(struct converge *converge)
         claim_grown(converge);
         return;
     case CONVERGE_KEEP:
+        if (must_look_afresh(converge, boot_us))
+            break;
         converge_go(converge, CONVERGE_DELETE);
         return;
     case CONVERGE_FORESTALL:
@@ -359,7 +361,7 @@ void converge_take_outcome(struct converge *converge, const struct converge_outc
 {
     switch (outcome->kind) {
     case JOURNAL_APPLIED:
-        take_applied(converge);
+        take_applied(converge, outcome->boot_us);
         break;
     case JOURNAL_REJECTED:
         take_rejected(converge, outcome);

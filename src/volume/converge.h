@@ -86,6 +86,7 @@ struct converge_look {
     const cJSON *gone_owners; /* uids of owners of the kept set that are not there any more; NULL: none */
     int64_t wall_us;
     int64_t boot_us;
+    int64_t pods_boot_us; /* when the pods were asked for */
 };
 void converge_take_look(struct converge *converge, const struct converge_look *look);
 
@@ -114,6 +115,7 @@ struct converge_outcome {
     enum journal_kind kind;
     int http;
     const char *summary; /* of a refusal */
+    int64_t boot_us;     /* when that was known */
 };
 void converge_take_outcome(struct converge *converge, const struct converge_outcome *outcome);
 

@@ -197,7 +197,7 @@ static struct step_request *second_step(const struct converge *converge)
     struct step_request *request = converge_step(
         converge, STEP_RESTORE_TEMPLATE, KUBE_STATEFULSET, converge->name, converge->look->set,
         xasprintf("StatefulSet %s: its newest template and its partition are back", converge->name));
-    request->body = recreate_second(converge->kept);
+    request->body = recreate_second(converge->look->set, converge->kept, converge->look->revisions);
     return request;
 }
 

@@ -281,6 +281,11 @@ static struct step_request *delete_step(const struct converge *converge)
     return request;
 }
 
+bool must_look_afresh(struct converge *converge, int64_t boot_us)
+{
+    return boot_us - converge->look->pods_boot_us > PODS_FRESH_US && ++converge->stale <= STALE_MAX;
+}
+
 struct step_request *step_before(struct converge *converge)
 {
     if (converge->stage == CONVERGE_GROW)

@@ -211,10 +211,12 @@ static void proven(struct converge *converge, const struct kube_answer *answer, 
         fully_proven(converge);
         return;
     default:
-        if (converge->is_last_proof)
-            converge_go(converge, CONVERGE_KEEP);
-        else
+        if (!converge->is_last_proof)
             go_on_proving(converge);
+        else if (must_look_afresh(converge, boot_us))
+            converge_wait(converge, 0, NULL);
+        else
+            converge_go(converge, CONVERGE_KEEP);
     }
 }
 

@@ -133,8 +133,10 @@ static void step_ended(void *context, const struct step_outcome *outcome)
 {
     struct drive *drive = context;
     if (outcome->kind != JOURNAL_UNKNOWN && is_awaited(drive, &outcome->target))
-        take_outcome(drive, &(struct converge_outcome){
-                                .kind = outcome->kind, .http = outcome->http, .summary = outcome->summary});
+        take_outcome(drive, &(struct converge_outcome){.kind = outcome->kind,
+                                                       .http = outcome->http,
+                                                       .summary = outcome->summary,
+                                                       .boot_us = env_boot_us(drive->options.env)});
 }
 
 /* In doubt, and nobody knows whether it is still wanted: the cluster tells. */
@@ -143,7 +145,9 @@ static void woken(void *context)
     struct drive *drive = context;
     drive->timer = NULL;
     forget_step(drive);
-    converge_take_outcome(drive->converge, &(struct converge_outcome){.kind = JOURNAL_UNKNOWN});
+    converge_take_outcome(
+        drive->converge,
+        &(struct converge_outcome){.kind = JOURNAL_UNKNOWN, .boot_us = env_boot_us(drive->options.env)});
     take_turn(drive);
 }
 

@@ -85,7 +85,8 @@ static void finish(struct drive *drive)
                                          .events = trees[SIGHT_EVENTS],
                                          .gone_owners = trees[SIGHT_OWNERS],
                                          .wall_us = env_wall_us(env),
-                                         .boot_us = env_boot_us(env)};
+                                         .boot_us = env_boot_us(env),
+                                         .pods_boot_us = drive->pods_boot_us};
     drive_saw(drive);
 }
 
@@ -231,6 +232,8 @@ static void read_part(struct drive *drive)
     const char *namespace = options->converge.namespace;
     enum kube_resource resource = parts[drive->part].resource;
     const cJSON *kept = NULL;
+    if (drive->part == SIGHT_PODS)
+        drive->pods_boot_us = env_boot_us(options->env);
     switch (drive->part) {
     case SIGHT_SET: {
         CLEANUP_FREE char *path = kube_path(resource, namespace, options->converge.name, NULL);

@@ -33,6 +33,7 @@ struct drive {
     /* The look under way. */
     enum sight_part part;
     unsigned reads_failed; /* in a row */
+    int64_t pods_boot_us;  /* when the pods were asked for */
     struct kube_call *call;
     struct kube_list *list;
     struct kube_owners *owners;

@@ -156,6 +156,15 @@ bool recreate_is_canary(const cJSON *manifest)
            !str_equal(current, update);
 }
 
+/* The template of the first of two steps; NULL, and *ret_missing: its revision is not there. */
+static const cJSON *find_first_template(const cJSON *kept, const cJSON *revisions, const char **ret_missing)
+{
+    const char *current = json_path_str(keep_manifest(kept), "status", "currentRevision", NULL);
+    const cJSON *found = json_path(kube_object_find(revisions, current), "data", "spec", "template", NULL);
+    *ret_missing = found ? NULL : current;
+    return found;
+}
+
 cJSON *recreate_body(const cJSON *kept, const cJSON *revisions, const char **ret_missing)
 {
     cJSON *body = keep_recreation(kept);
@@ -163,10 +172,8 @@ cJSON *recreate_body(const cJSON *kept, const cJSON *revisions, const char **ret
     *ret_missing = NULL;
     if (!body || !recreate_is_canary(manifest))
         return body;
-    const char *current = json_path_str(manifest, "status", "currentRevision", NULL);
-    const cJSON *found = json_path(kube_object_find(revisions, current), "data", "spec", "template", NULL);
+    const cJSON *found = find_first_template(kept, revisions, ret_missing);
     if (!found) {
-        *ret_missing = current;
         json_delete(body);
         return NULL;
     }
@@ -193,9 +200,21 @@ static void add_replaced(cJSON *spec, const char *key, const cJSON *from)
     json_add_item(spec, key, copy);
 }
 
-cJSON *recreate_second(const cJSON *kept)
+/* What somebody did to the set while it stood at its first step. */
+static void carry_changes(cJSON *template, const cJSON *first, const cJSON *live)
 {
+    CLEANUP_JSON cJSON *was = json_copy(first);
+    json_remove(was, "$patch");
+    if (cJSON_IsObject(template) && cJSON_IsObject(was) && cJSON_IsObject(live))
+        json_carry(template, was, live);
+}
+
+cJSON *recreate_second(const cJSON *set, const cJSON *kept, const cJSON *revisions)
+{
+    const char *missing = NULL;
     CLEANUP_JSON cJSON *whole = keep_recreation(kept);
+    carry_changes(json_path(whole, "spec", "template", NULL), find_first_template(kept, revisions, &missing),
+                  json_path(set, "spec", "template", NULL));
     cJSON *body = json_new_object();
     cJSON *spec = json_add_object(body, "spec");
     add_replaced(spec, "template", json_get(whole, "spec"));

@@ -34,8 +34,9 @@ bool recreate_is_canary(const cJSON *manifest);
 cJSON *recreate_body(const cJSON *kept, const cJSON *revisions, const char **ret_missing);
 /* The set stands at the first of the two steps. */
 bool recreate_is_half(const cJSON *set, const cJSON *kept);
-/* The second: a strategic merge patch with the template and the strategy that were kept; the caller's. */
-cJSON *recreate_second(const cJSON *kept);
+/* The second: a strategic merge patch with the template and the strategy that were kept; the caller's. What
+ * somebody changed in the template of the first step - a restart that was asked for - is in it. */
+cJSON *recreate_second(const cJSON *set, const cJSON *kept, const cJSON *revisions);
 /* Whoever applied the claim templates last, on the server's side: sizes are declared in his name, so that
  * nobody owns them besides. Borrowed; NULL: nobody did. */
 const char *recreate_applier(const cJSON *set);

@@ -23,8 +23,8 @@
 #define SCALED_WITHIN_US (10 * US_PER_S)
 /* A claim goes with its pod, which may have been scaled away a while ago. */
 #define CLAIM_GOES_WITHIN_US (180 * US_PER_S)
-/* A pod that is younger may have been made in the moment before the delete. */
-#define BORN_WITHIN_US (2 * US_PER_S)
+/* The pods were looked at so long ago at the most when their set is deleted. */
+#define FRESH_WITHIN_US (2 * US_PER_S)
 /* So often a run may ask one claim for its size, where its answers are lost. */
 enum { ASKS_MAX = 3 };
 
@@ -110,8 +110,12 @@ static void take_others_word(struct judge *judge, const struct kubesim_change *c
         set->wanted_while_dying = kube_object_is_deleting(after);
     }
     if (!before || !json_equal(template_of(before), template_of(after))) {
-        json_delete(set->template);
-        set->template = json_copy(template_of(after));
+        /* A canary that is made again stands with its old template for a moment: what is changed then is
+         * meant of the newest. */
+        if (before && set->template)
+            json_carry(set->template, template_of(before), template_of(after));
+        else
+            set->template = json_copy(template_of(after));
         *set->canary_revision = '\0';
     }
     const char *current = json_path_str(after, "status", "currentRevision", NULL);
@@ -349,7 +353,7 @@ static void judge_loss(struct judge *judge, const struct kubesim_change *change,
     const char *user = change->user ? change->user : "the collector";
     /* Born between the last look and the delete, which nobody can tell the server to look for. */
     int64_t age_us = judge_now_us(judge) - seen(judge)->born_us[index];
-    bool is_newborn = age_us < NOTED_WITHIN_US + 8 * judge->world->draw->network_us;
+    bool is_newborn = age_us < FRESH_WITHIN_US + 8 * judge->world->draw->network_us;
     if (by_us(change))
         judge_break(judge, 17, "pod %s is deleted by us: %s", change->name, change->audit_id);
     bool is_controllers = strstr(user, "statefulset-controller") != NULL;

@@ -179,11 +179,24 @@ static bool was_stable(const struct seen_set *set, const char *name)
     return false;
 }
 
+static void note_stable_name(struct seen_set *set, const char *name)
+{
+    if (*name && !was_stable(set, name) && set->stable_name_count < STABLE_NAMES_MAX)
+        copy_text(set->stable_names[set->stable_name_count++], NAME_MAX_HERE, name);
+}
+
 static void note_stable(struct seen_set *set, const struct seen_status *now)
 {
-    if (now->proven && *now->stable && !was_stable(set, now->stable) &&
-        set->stable_name_count < STABLE_NAMES_MAX)
-        copy_text(set->stable_names[set->stable_name_count++], NAME_MAX_HERE, now->stable);
+    if (now->proven)
+        note_stable_name(set, now->stable);
+}
+
+/* A set of before is there again with a restored storage: what it says was judged in its own time. */
+static void note_restored(struct seen_set *set, const cJSON *status)
+{
+    const cJSON *name = NULL;
+    cJSON_ArrayForEach (name, json_get(status, "provenRevisionNames"))
+        note_stable_name(set, name->valuestring);
 }
 
 /* What an undo may go back to was the stable revision once, and complete. */
@@ -417,6 +430,8 @@ void judge_take_set(struct judge *judge, const struct kubesim_change *change)
         begin_set(set);
         set->born_us = judge_now_us(judge);
         copy_text(set->uid, sizeof(set->uid), uid);
+        if (!change->user)
+            note_restored(set, json_get(change->after, "status"));
     }
     set->there = change->after != NULL;
     bool by_us = str_starts_with(change->audit_id ? change->audit_id : "", "neo-");

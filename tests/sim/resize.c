@@ -356,8 +356,10 @@ static void change_image(struct world *world, const char *image)
 {
     if (!no_command_runs(world) || !is_whole(world))
         return;
+    CLEANUP_FREE char *before = xstrdup(world->resize->image);
     snprintf(world->resize->image, TEXT_MAX, "%s", image);
-    (void)apply_as_live(world);
+    if (!apply_as_live(world)) /* a person who reads that puts the manifest back */
+        snprintf(world->resize->image, TEXT_MAX, "%s", before);
 }
 
 static bool do_to_statefulset(struct world *world, const struct operation *operation)

@@ -479,6 +479,30 @@ static void a_string_ends_at_any_place(void **state)
     }
 }
 
+static void a_change_is_carried_over(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *was, *is, *object, *becomes;
+    } rows[] = {
+        {"{}", "{}", "{\"a\":1}", "{\"a\":1}"},
+        {"{}", "{\"b\":{\"c\":1}}", "{\"a\":1}", "{\"a\":1,\"b\":{\"c\":1}}"},
+        {"{\"a\":1,\"b\":2}", "{\"b\":2}", "{\"a\":3,\"b\":4}", "{\"b\":4}"},
+        {"{\"a\":{\"b\":1,\"c\":1}}", "{\"a\":{\"b\":2}}", "{\"a\":{\"c\":9,\"d\":9}}",
+         "{\"a\":{\"d\":9,\"b\":2}}"},
+        {"{\"a\":{\"b\":1}}", "{\"a\":{\"b\":2}}", "{}", "{\"a\":{\"b\":2}}"},
+        {"{\"a\":{\"b\":1}}", "{\"a\":7}", "{\"a\":{\"c\":9}}", "{\"a\":7}"},
+        {"{\"a\":[1,2]}", "{\"a\":[1,3]}", "{\"a\":[5]}", "{\"a\":[1,3]}"},
+        {"{\"a\":[1,2]}", "{\"a\":[1,2]}", "{\"a\":[5]}", "{\"a\":[5]}"},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+        CLEANUP_JSON cJSON *was = parse(rows[i].was), *is = parse(rows[i].is);
+        CLEANUP_JSON cJSON *object = parse(rows[i].object), *becomes = parse(rows[i].becomes);
+        json_carry(object, was, is);
+        assert_true(json_equal(object, becomes));
+    }
+}
+
 static void equality_is_by_meaning(void **state)
 {
     (void)state;
@@ -612,6 +636,7 @@ int main(void)
         cmocka_unit_test(a_member_may_be_left_out_but_is_checked),
         cmocka_unit_test(a_part_is_read_alone_and_no_further),
         cmocka_unit_test(a_string_ends_at_any_place),
+        cmocka_unit_test(a_change_is_carried_over),
         cmocka_unit_test(equality_is_by_meaning),
         cmocka_unit_test(any_tree_comes_back_as_it_was),
         cmocka_unit_test(damaged_text_is_refused_or_read_but_never_more),
