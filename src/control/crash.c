@@ -5,12 +5,24 @@
 
 #include <signal.h>
 
-/* Passages of the one edge and kind that NEOSET_CRASH names. The only mutable global of the tree, in test
- * builds only: a crash is a property of the process. */
+/* Passages of the one edge and kind that NEOSET_CRASH names, and who is told of all. The only mutable globals
+ * of the tree, in test builds only: a crash is a property of the process. */
 static unsigned passages;
+static crash_hook *told;
+static void *told_context;
 
-bool crash_is_due(struct env *env, const char *edge, const char *step_kind)
+void crash_tell(crash_hook *hook, void *context)
 {
+    told = hook;
+    told_context = context;
+}
+
+bool crash_is_due(struct env *env, const char *edge, const char *step_kind, const char *name)
+{
+    if (told) {
+        told(told_context, edge, step_kind, name);
+        return false;
+    }
     const char *wanted = env_variable(env, "NEOSET_CRASH");
     if (!wanted)
         return false;
@@ -34,9 +46,9 @@ _Noreturn void crash_now(void)
         raise(SIGKILL);
 }
 
-void crash_point(struct env *env, const char *edge, const char *step_kind)
+void crash_point(struct env *env, const char *edge, const char *step_kind, const char *name)
 {
-    if (crash_is_due(env, edge, step_kind))
+    if (crash_is_due(env, edge, step_kind, name))
         crash_now();
 }
 

@@ -20,16 +20,22 @@
 
 #define CRASH_EDGES(X) X("intent-commit") X("send") X("answer") X("outcome") X("done") X("recover")
 
-/* Ends the process when this passage is the one that was asked for. */
-void crash_point(struct env *env, const char *edge, const char *step_kind);
+/* Ends the process when this passage is the one that was asked for. name: of the object. */
+void crash_point(struct env *env, const char *edge, const char *step_kind, const char *name);
 /* The same question without the end: counts the passage. */
-bool crash_is_due(struct env *env, const char *edge, const char *step_kind);
+bool crash_is_due(struct env *env, const char *edge, const char *step_kind, const char *name);
 _Noreturn void crash_now(void);
 
-#define CRASH_POINT(env, edge, step_kind) crash_point(env, edge, step_kind)
+/* For simulated processes: the hook is told of each passage, and whoever set it ends the process when the
+ * event that it is in is over. No request has left by then, and no commit begun. NEOSET_CRASH does not count.
+ */
+typedef void crash_hook(void *context, const char *edge, const char *step_kind, const char *name);
+void crash_tell(crash_hook *hook, void *context);
+
+#define CRASH_POINT(env, edge, step_kind, name) crash_point(env, edge, step_kind, name)
 
 #else
 
-#define CRASH_POINT(env, edge, step_kind) ((void)0)
+#define CRASH_POINT(env, edge, step_kind, name) ((void)0)
 
 #endif

@@ -16,7 +16,7 @@ static void crash_without_answer(void *context)
 static void pass_answer_edge(struct flight *flight)
 {
     struct env *env = flight->gateway->options.env;
-    if (!crash_is_due(env, "answer", step_kind_info(flight->kind)->text))
+    if (!crash_is_due(env, "answer", step_kind_info(flight->kind)->text, flight->name))
         return;
     flight->last_http = -1;
     env_timer_cancel(env, &flight->timer);
@@ -180,7 +180,7 @@ static void write_done(void *context, const struct kube_answer *answer)
     flight_set_under_way(flight, false);
     end_at_answer_edge(flight);
     if (answer->outcome != KUBE_NOT_SENT)
-        CRASH_POINT(gateway->options.env, "outcome", step_kind_info(flight->kind)->text);
+        CRASH_POINT(gateway->options.env, "outcome", step_kind_info(flight->kind)->text, flight->name);
     ENSURE(ERGO(answer->outcome == KUBE_OK || answer->outcome == KUBE_REFUSED, flight->left));
     remember_answer(flight, answer);
     if (answer->http != 0)

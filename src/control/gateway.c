@@ -210,7 +210,7 @@ void flight_append_intent(struct flight *flight, const struct step_request *requ
     flight->newest_seq = seq;
     flight->state = FLIGHT_INTENT;
     flight->gateway->metrics.submitted++;
-    CRASH_POINT(flight->gateway->options.env, "intent-commit", info->text);
+    CRASH_POINT(flight->gateway->options.env, "intent-commit", info->text, flight->name);
     flight_send_when_durable(flight, flight->step);
 }
 
@@ -369,7 +369,7 @@ void flight_hand_over(struct flight *flight, bool (*before_send)(void *context),
     CLEANUP_ERROR struct error *err = NULL;
     if (preconditions_check(flight->kind, flight->name, flight->body, strlen(flight->body), &err) < 0)
         die_invariant(error_text(err), __FILE__, __LINE__);
-    CRASH_POINT(options->env, "send", info->text);
+    CRASH_POINT(options->env, "send", info->text, flight->name);
     CLEANUP_FREE char *path = write_path(flight);
     CLEANUP_FREE char *audit_id = xasprintf("neo-%s-%d", flight->key, flight->unknowns + 1);
     flight->state = FLIGHT_SENT;
@@ -420,11 +420,13 @@ void flight_tell(struct flight *flight, enum journal_kind kind, int http, const 
 struct done_edge {
     struct env *env;
     const char *kind_text;
+    char *name;
 };
 static void outcome_is_durable(void *context)
 {
     struct done_edge *edge = context;
-    crash_point(edge->env, "done", edge->kind_text);
+    crash_point(edge->env, "done", edge->kind_text, edge->name);
+    free(edge->name);
     free(edge);
 }
 static void watch_done_edge(struct flight *flight, int64_t seq)
@@ -432,6 +434,7 @@ static void watch_done_edge(struct flight *flight, int64_t seq)
     struct done_edge *edge = xcalloc(1, sizeof(*edge));
     edge->env = flight->gateway->options.env;
     edge->kind_text = step_kind_info(flight->kind)->text;
+    edge->name = xstrdup(flight->name);
     journal_when_durable(flight->gateway->options.journal, seq, outcome_is_durable, edge);
 }
 #else

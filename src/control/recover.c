@@ -162,7 +162,7 @@ static void take_over(struct gateway *gateway, const struct open_copy *copy)
     struct flight *flight = flight_of_copy(gateway, copy, (enum step_kind)kind, resource);
     if (kind == STEP_BLOCK)
         link_blocks(gateway, flight, copy->detail);
-    CRASH_POINT(gateway->options.env, "recover", copy->action);
+    CRASH_POINT(gateway->options.env, "recover", copy->action, copy->name);
     gateway->metrics.recovered++;
 }
 
