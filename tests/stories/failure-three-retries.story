@@ -14,7 +14,7 @@ Then the message names the pod
 check message_says db db-2
 check condition_is db Stalled True
 And the pod is made anew three times, no more
-wait_until 180 message_says db 'three times|3 times|3 retries|three retries'
+wait_until 600 message_says db 'three times|3 times|3 retries|three retries'
 stays 5 phase_is db Failed
 check lived db-2 "^4$"
 check is "$others" "$(uids db | cut -d ' ' -f 1,2)"

@@ -1,5 +1,6 @@
-# A pod that is evicted whenever it runs is not made anew in a hot loop (kubernetes 89067).
-needs behaviours
+# A pod that is evicted whenever it runs is not made anew in a hot loop (kubernetes 89067). How long it waits before it makes one
+# anew is known to the controller while it lives: one that is started again begins with the shortest wait.
+needs behaviours one-life
 
 Given two pods that the node throws out soon after they start
 neoset db replicas=2 behaviour=evict podManagementPolicy=Parallel

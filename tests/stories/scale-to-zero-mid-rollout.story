@@ -18,7 +18,7 @@ scale db 3
 wait_until ready_are db 3
 
 Then the pods below the fence are on the stable image
-check images_are db app:v1 app:v1 app:v2
+wait_until images_are db app:v1 app:v1 app:v2
 
 When the fence goes
 edit db partition=0

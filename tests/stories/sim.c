@@ -7,20 +7,31 @@
  *
  *   run MILLISECONDS     that much time passes; the answer is the clock, in milliseconds since the start
  *   start | kill | stop  the controller; stop answers "stopped" or "killed"
+ *   die-at EDGE          the controller dies at this edge of each of its writes from now on (see below)
+ *   plant BUG            it has a bug from now on (tests/sim/plants.c)
+ *   deaths               the answer is how often it did
  *   end                  everything ends, as at the end of stdin
+ *
+ * It dies at the first passage of the edge (control/crash.h) by each write, and is started again a moment
+ * later. A write that had not left by then comes once more, and goes through. "recover" means at "answer",
+ * and again when it takes that step up. Where two writes make each other necessary by their deaths, there is
+ * an end to it: one object's writes of one kind cost DEATHS_MAX lives. Only in a build with crash points.
  *
  * Usage: story-sim FOLDER [FAULTS]: kubeconfig, audit.log, journal.db and controller.log are put there. */
 #include "sim_server.h"
 
+#include "base/plant.h"
 #include "base/time_text.h"
+#include "control/crash.h"
 #include "kube/client.h"
 #include "kubesim/http.h"
 #include "neoset/controller.h"
 
 #include <stdio.h>
 #include <unistd.h>
+#include <uthash.h>
 
-enum { LINE_MAX_BYTES = 256 };
+enum { LINE_MAX_BYTES = 256, DEATHS_MAX = 50 };
 
 struct story {
     uv_loop_t loop;
@@ -40,7 +51,25 @@ struct story {
     struct controller *controller;
     bool stopped;
     bool ended;
+    /* Its deaths: */
+    char *edge; /* NULL: it does not die by itself */
+    struct written *writes;
+    bool dies; /* when this event is over */
+    bool is_due;
+    int64_t due_us; /* it is started again then */
+    int deaths;
 };
+
+/* Writes of one kind to one object. */
+struct written {
+    char *what;
+    bool was_crossed; /* the one that has not left yet */
+    bool was_crossed_in_recovery;
+    int deaths;
+    UT_hash_handle hh;
+};
+
+#define DEAD_FOR_US (100 * US_PER_MS)
 
 /* --- the controller ---------------------------------------------------------------------------------------
  */
@@ -110,8 +139,19 @@ static void end_controller(struct story *story, const char *stop_reason)
     write_log(story, REPORT_INFO, NULL, stop_reason ? stop_reason : "the controller is killed");
 }
 
+static void start_what_is_due(struct story *story)
+{
+    story->is_due = false;
+    if (!story->process)
+        start_controller(story);
+}
+
+/* One that is asked to stop lives no shorter for it. */
 static const char *stop_controller(struct story *story)
 {
+    if (story->is_due)
+        start_what_is_due(story);
+    str_replace(&story->edge, "");
     if (!story->process)
         return "killed";
     int64_t until_us = env_boot_us(story->env) + 20 * US_PER_S;
@@ -122,15 +162,117 @@ static const char *stop_controller(struct story *story)
     return story->stopped ? "stopped" : "killed";
 }
 
+/* --- deaths ------------------------------------------------------------------------------------------------
+ */
+
+static struct written *find_written(struct story *story, const char *step_kind, const char *name)
+{
+    struct written *written = NULL;
+    CLEANUP_FREE char *what = xasprintf("%s %s", step_kind, name);
+    HASH_FIND_STR(story->writes, what, written);
+    if (!written) {
+        written = xcalloc(1, sizeof(*written));
+        written->what = STEAL(what);
+        HASH_ADD_KEYPTR(hh, story->writes, written->what, strlen(written->what), written);
+    }
+    return written;
+}
+
+static void free_writes(struct story *story)
+{
+    struct written *written, *next;
+    HASH_ITER (hh, story->writes, written, next) {
+        HASH_DEL(story->writes, written);
+        free(written->what);
+        free(written);
+    }
+}
+
+static void pass_edge(void *context, const char *edge, const char *step_kind, const char *name)
+{
+    struct story *story = context;
+    struct written *written = find_written(story, step_kind, name);
+    bool recovers = str_equal(edge, "recover");
+    bool leaves = str_equal(edge, "answer");
+    if (leaves) /* what comes after it is another write */
+        written->was_crossed = written->was_crossed_in_recovery = false;
+    bool *was_crossed = recovers ? &written->was_crossed_in_recovery : &written->was_crossed;
+    bool is_wanted = str_equal(edge, story->edge) || (leaves && str_equal(story->edge, "recover"));
+    if (!is_wanted || story->dies || *was_crossed || written->deaths == DEATHS_MAX)
+        return;
+    *was_crossed = story->dies = true;
+    written->deaths++;
+    CLEANUP_FREE char *line = xasprintf("the controller dies at %s of %s", edge, written->what);
+    write_log(story, REPORT_INFO, NULL, line);
+}
+
+/* False: there is no such edge. */
+static bool die_at(struct story *story, const char *edge)
+{
+#ifdef NEOSET_CRASH_POINTS
+#define COMPARE(known) || str_equal(edge, known)
+    if (!(false CRASH_EDGES(COMPARE)))
+        return false;
+    str_replace(&story->edge, edge);
+    crash_tell(pass_edge, story);
+    return true;
+#else
+    (void)story;
+    (void)edge;
+    (void)pass_edge;
+    return false;
+#endif
+}
+
+static bool plant(const char *name)
+{
+#ifdef PLANTED
+    plant_choose(xstrdup(name)); /* for as long as the process lives */
+    return true;
+#else
+    (void)name;
+    return false;
+#endif
+}
+
+static void look_after_controller(struct story *story)
+{
+    if (story->dies) {
+        story->dies = false;
+        story->deaths++;
+        end_controller(story, NULL);
+        story->is_due = true;
+        story->due_us = env_boot_us(story->env) + DEAD_FOR_US;
+    }
+    if (story->ended)
+        end_controller(story, NULL);
+}
+
+/* Time passes until then, event by event. */
+static void live_until(struct story *story, int64_t until_us)
+{
+    for (;;) {
+        int64_t next_us = env_sim_next_us(story->env);
+        if (story->is_due && story->due_us <= MIN(next_us, until_us)) {
+            env_sim_run_until(story->env, MAX(story->due_us, env_boot_us(story->env)));
+            start_what_is_due(story);
+        } else if (next_us <= until_us) {
+            env_sim_step(story->env);
+        } else {
+            break;
+        }
+        look_after_controller(story);
+    }
+    env_sim_run_until(story->env, until_us);
+}
+
 /* --- commands ---------------------------------------------------------------------------------------------
  */
 
 static void run_for(struct story *story, double duration_ms)
 {
     sim_server_poke(story->server); /* the person may have done something */
-    env_sim_run_for(story->env, (int64_t)(duration_ms * (double)US_PER_MS));
-    if (story->ended)
-        end_controller(story, NULL);
+    live_until(story, env_boot_us(story->env) + (int64_t)(duration_ms * (double)US_PER_MS));
     printf("%lld\n", (long long)((env_boot_us(story->env) - story->began_us) / US_PER_MS));
 }
 
@@ -139,9 +281,15 @@ static void do_command(struct story *story, const char *command)
     if (str_starts_with(command, "run "))
         run_for(story, strtod(command + 4, NULL));
     else if (str_equal(command, "start"))
-        start_controller(story), puts("started");
+        start_what_is_due(story), puts("started");
     else if (str_equal(command, "kill"))
-        end_controller(story, NULL), puts("killed");
+        story->is_due = false, end_controller(story, NULL), puts("killed");
+    else if (str_starts_with(command, "die-at "))
+        puts(die_at(story, command + strlen("die-at ")) ? "it will" : "this build has no such crash point");
+    else if (str_starts_with(command, "plant "))
+        puts(plant(command + strlen("plant ")) ? "planted" : "this build has no planted bugs");
+    else if (str_equal(command, "deaths"))
+        printf("%d\n", story->deaths);
     else if (str_equal(command, "stop"))
         puts(stop_controller(story));
     else if (str_equal(command, "end"))
@@ -268,6 +416,8 @@ int main(int argc, char **argv)
     fclose(story.audit);
     fclose(story.log);
     free(story.journal_path);
+    free(story.edge);
+    free_writes(&story);
     buf_done(&story.line);
     return EXIT_SUCCESS;
 }

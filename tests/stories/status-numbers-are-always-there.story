@@ -2,7 +2,7 @@
 
 Given a set of none
 neoset db replicas=0
-wait_until status_is db replicas 0
+wait_until status_is db currentPartition 0
 Then every counter is a number
 for field in observedGeneration replicas readyReplicas availableReplicas updatedReplicas updatedReadyReplicas \
     updatedAvailableReplicas expectedUpdatedReplicas effectiveMaxUnavailable currentPartition collisionCount; do

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What servers that live in real time share: the clock, and the controller as a process of the story's own.
 
+SERVER_HAS+=" one-life"
 story_began_us=${EPOCHREALTIME/./}
 now_ms() { now_ms=$(((${EPOCHREALTIME/./} - story_began_us) / 1000)); } # into the variable of its name: no process for that
 pause_for() { sleep "$1"; }
@@ -29,3 +30,5 @@ stop_controller() {
     { wait "$controller" || code=$?; } 2>/dev/null
     [ "$code" -eq 0 ] || fail "the controller ended with $code"
 }
+lost_events() { :; }
+come_to_rest() { :; } # a controller that dies in a story is started again by the story

@@ -8,7 +8,7 @@
 #   check QUESTION...                   it is so now
 #   stays SECONDS QUESTION...           it is so now, and all that time
 
-WAIT_SECONDS=${STORY_WAIT_SECONDS:-60} poll_seconds=${poll_seconds:-0.4}
+WAIT_SECONDS=${STORY_WAIT_SECONDS:-60} poll_seconds=${poll_seconds:-0.4} soon_seconds=${soon_seconds:-0.2}
 step='(before the first step)' seen='' problem=''
 
 Given() { step="Given $*"; tell "$step"; }
@@ -220,7 +220,7 @@ gone() { ! exists "$1" "$2"; }
 claims_are() { is "$*" "$(list claim 'map(select(.metadata.deletionTimestamp == null) | .metadata.name) | sort | join(" ")')"; }
 revisions_are() { is "$2" "$(list revision "map(select(.metadata.ownerReferences[0].name == \"$1\")) | length")"; }
 revision_of() { get pod "$1" '.metadata.labels["controller-revision-hash"]'; }
-event_says() { matches "$1" "$(list event 'map("\(.reason): \(.message)") | join("\n")')"; }
+event_says() { matches "$1" "$(list event 'map("\(.reason): \(.message)") | join("\n")'; lost_events)"; }
 
 check() {
     "$@" || fail "not so: $*; seen: $seen"
@@ -240,7 +240,7 @@ wait_until() {
         now_ms
         [ "$now_ms" -lt "$end" ] || fail "not within $seconds s: $*; seen last: $seen"
         # What comes soon is seen soon; for what takes long a second does not matter.
-        if [ "$((tries++))" -lt 10 ]; then pause_for 0.2; else pause_for "$poll_seconds"; fi
+        if [ "$((tries++))" -lt 10 ]; then pause_for "$soon_seconds"; else pause_for "$poll_seconds"; fi
     done
 }
 stays() {
