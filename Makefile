@@ -144,7 +144,7 @@ check-now: all tests $(if $(SAN)$(VARIANT),,crash-build)
 
 .PHONY: crash-build nojournal-build
 crash-build:
-	@$(MAKE) --no-print-directory VARIANT=crash build/$(notdir $(CC))-crash/neoset-controller build/$(notdir $(CC))-crash/neosetctl
+	@$(MAKE) --no-print-directory VARIANT=crash $(patsubst %,build/$(notdir $(CC))-crash/%,neoset-controller neosetctl story-sim)
 nojournal-build:
 	@$(MAKE) --no-print-directory VARIANT=nojournal build/$(notdir $(CC))-nojournal/neoset-controller
 
@@ -203,6 +203,11 @@ e2e-node: ## (real) and on a real kubelet and containerd (root; says so and skip
 stories: ## (test) tell the stories of tests/stories in virtual time, then on kubesim (SERVER=sim|kubesim|real|node: on one; STORY=part of a name)
 	$(call with_deps,build,all crash-build $(BUILD)/story-sim)
 	@for server in $(or $(SERVER),sim kubesim); do NEOSET_BUILD='$(abspath $(BUILD))' tests/stories/run --server $$server $(STORY); done
+
+.PHONY: crash-matrix
+crash-matrix: ## (test) tell every story with the controller killed at each edge of each of its writes (STORY=part of a name)
+	$(call with_deps,build,all crash-build)
+	@NEOSET_BUILD='$(abspath $(BUILD))' tests/stories/crash-matrix $(STORY)
 
 .PHONY: bench
 bench: ## (measure) measure and print the figures as a table (SMOKE=1: small sizes, to see that it runs)
