@@ -9,7 +9,7 @@ SHELL := /bin/bash
 
 # --- where and how ---------------------------------------------------------------------------------------------
 # SAN=address,undefined  build with sanitizers        CC=clang  build with another compiler
-# VARIANT=crash          with crash points (tests)    VARIANT=nojournal  with a journal that does nothing (bench)
+# VARIANT=crash          with crash points, and planted bugs    VARIANT=nojournal  with a journal that does nothing (bench)
 #                                                         VARIANT=planted    with planted bugs (simulation)
 ifeq ($(origin CC),default)
 CC := gcc
@@ -33,7 +33,7 @@ LDFLAGS += -Wl,--as-needed
 # -Wnull-dereference follows paths that sanitizer instrumentation makes up.
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all -Wno-null-dereference)
 VARIANT_FLAGS := $(if $(filter crash,$(VARIANT)),-DNEOSET_CRASH_POINTS) $(if $(filter nojournal,$(VARIANT)),-DNEOSET_NO_JOURNAL) \
-                 $(if $(filter planted,$(VARIANT)),-DPLANTED)
+                 $(if $(filter planted crash,$(VARIANT)),-DPLANTED)
 
 # --- what ------------------------------------------------------------------------------------------------------
 PROGRAMS := neoset-controller neoset-audit neosetctl

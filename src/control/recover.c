@@ -4,6 +4,8 @@
  * resolved by reading the API server. */
 #include "control/gateway_parts.h"
 
+#include "base/plant.h"
+
 #include <utlist.h>
 
 /* Copies of what is open, since closing a step changes the journal's list. */
@@ -152,6 +154,8 @@ static bool find_resource(const struct open_copy *copy, enum kube_resource *ret)
 
 static void take_over(struct gateway *gateway, const struct open_copy *copy)
 {
+    if (PLANT("open-steps-forgotten"))
+        return;
     int kind = step_kind_of_text(copy->action);
     enum kube_resource resource;
     if (kind < 0 || !find_resource(copy, &resource)) {

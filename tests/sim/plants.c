@@ -21,6 +21,7 @@ static const struct plant plants[] = {
     {"gate-written-again", 6, "the gate of a pod in service is written again"},
     {"noise-makes-revisions", 6, "a template that is spelt otherwise is a new version"},
     {"healing-held-to-stage", 7, "broken pods below the stage are not healed"},
+    {"open-steps-forgotten", 7, "a controller that starts takes no open step up"},
     {"no-gate-on-new-pod", 7, "the gate of a new pod is never opened"},
     {"history-never-cut", 8, "unused revisions are kept for ever"},
     {"history-cuts-used", 8, "revisions that pods run are cut"},
