@@ -143,8 +143,9 @@ struct gateway {
     struct closed_key *closed_keys;
     struct late late;
     struct pending_end *pending_ends;
-    int under_way;        /* flights between intent and answer */
-    int64_t made_boot_us; /* no attempt of an ended run left after this */
+    struct done_edge *done_edges; /* in a build with crash points */
+    int under_way;                /* flights between intent and answer */
+    int64_t made_boot_us;         /* no attempt of an ended run left after this */
     int64_t hold_until_boot_us;
     unsigned not_sent_in_a_row;
     struct env_timer *hold_timer;
