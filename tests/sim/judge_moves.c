@@ -202,7 +202,8 @@ static void check_retry(const struct move *move)
         return;
     if (move->at->done & (1U << move->ordinal))
         judge_break(move->judge, 15, "%s is deleted for a target on which it is done", name_of(move));
-    if (pod->serving && pod->served_us < move->since_us &&
+    /* Of which of two updates its container is may be told by nothing that its kubelet reports. */
+    if (pod->serving && pod->served_us < move->since_us && !pod->stacked &&
         judge_runs_its_spec(move->judge, pod, move->change->before) &&
         !judge_is_renamed(pod, move->change->before))
         judge_break(move->judge, 15, "%s runs the target and is in service, and is deleted", name_of(move));
@@ -259,8 +260,10 @@ static void judge_update(const struct move *move)
         move->pod->moved_epoch = move->at->epoch;
         move->pod->moved_available = move->pod->serving;
     }
-    if (move->kind == MOVE_PATCH)
+    if (move->kind == MOVE_PATCH) {
+        move->pod->stacked = move->pod->unfinished;
         move->pod->unfinished = true;
+    }
     if (move->kind == MOVE_PATCH || move->kind == MOVE_METADATA)
         judge_equals_template(move->judge, move->set, move->change->after, move->revision);
 }

@@ -57,6 +57,7 @@ struct seen_pod {
     bool error_now;
     int64_t unready_since_us;
     bool unfinished; /* patched by us, and not called done since */
+    bool stacked;    /* patched by us once more while it was that */
     int64_t gate_false_since_us;
     int64_t seen_since_us; /* the kubelet has seen its generation since; NEVER_US */
     /* Moves by us. */

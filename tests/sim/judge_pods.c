@@ -99,7 +99,7 @@ static void begin_pod(struct judge *judge, struct seen_pod *pod)
     int64_t now_us = judge_now_us(judge);
     pod->created_us = pod->unready_since_us = pod->moved_us = now_us;
     pod->error_us = pod->gate_false_since_us = pod->seen_since_us = pod->scaled_away_us = NEVER_US;
-    pod->unfinished = pod->up = false;
+    pod->unfinished = pod->stacked = pod->up = false;
     pod->patched_epoch = pod->deleted_epoch = -1;
     pod->done_generation = 0;
     pod->waited_us = 0;

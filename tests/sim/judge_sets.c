@@ -102,7 +102,7 @@ static void check_done(struct judge *judge, struct seen_set *set, int ordinal, c
         judge_break(judge, 14, "%s is called done on %s, and its kubelet still has to replace a container",
                     pod->name, now->target);
     pod->done_generation = pod->generation;
-    pod->unfinished = false;
+    pod->unfinished = pod->stacked = false;
     for (size_t i = 0; i < count; i++)
         pod->replaced_when_done[i] = truths[i].replaced;
 }
