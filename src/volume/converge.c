@@ -299,7 +299,7 @@ static void take_applied(struct converge *converge, int64_t boot_us)
         claim_grown(converge);
         return;
     case CONVERGE_KEEP:
-        if (must_look_afresh(converge, boot_us))
+        if (quiet_is_outdated(converge->look->pods_boot_us, boot_us, &converge->outdated))
             break;
         converge_go(converge, CONVERGE_DELETE);
         return;

@@ -6,7 +6,6 @@
 
 #include "base/plant.h"
 #include "base/time_text.h"
-#include "volume/quiet.h"
 #include "volume/verify.h"
 
 #define LEAVING_POLL_US (100 * US_PER_MS)

@@ -5,7 +5,6 @@
 #include "volume/converge_parts.h"
 
 #include "base/plant.h"
-#include "volume/quiet.h"
 #include "volume/quota.h"
 #include "volume/recover.h"
 #include "volume/verify.h"
@@ -279,11 +278,6 @@ static struct step_request *delete_step(const struct converge *converge)
     request->uid = xstrdup(converge->proof_uid);
     request->version = xstrdup(converge->proof_version);
     return request;
-}
-
-bool must_look_afresh(struct converge *converge, int64_t boot_us)
-{
-    return boot_us - converge->look->pods_boot_us > PODS_FRESH_US && ++converge->stale <= STALE_MAX;
 }
 
 struct step_request *step_before(struct converge *converge)

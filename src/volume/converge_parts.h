@@ -13,6 +13,7 @@
 #include "volume/grow.h"
 #include "volume/keep.h"
 #include "volume/prove.h"
+#include "volume/quiet.h"
 #include "volume/recreate.h"
 
 #include <inttypes.h>
@@ -21,7 +22,7 @@
 enum {
     CONFLICTS_MAX = 10,
     RESTARTS_MAX = 3,
-    STALE_MAX = 3,
+
     UNREADABLE_MAX = 2,
     LATER_MAX = 5,
     TRIAL_NAMES_MAX = 10
@@ -29,9 +30,6 @@ enum {
 
 /* What is waited for is looked at again after so long, where nothing says better. */
 #define POLL_US (500 * US_PER_MS)
-/* When the set is deleted its pods were looked at no longer ago than this: of one that was born since the
- * collector may not know yet, and would take it for an orphan of an owner that is gone. */
-#define PODS_FRESH_US (2 * US_PER_S)
 /* A growth that takes longer is asked about. */
 #define ASKS_AFTER_US (5 * US_PER_S)
 
@@ -78,7 +76,7 @@ struct converge {
     char *forestalled; /* uid of the kept manifest with which no delete can come any more */
     cJSON *picture;    /* the pods before */
     int conflicts, restarts;
-    int stale;                                    /* looks that were too old by the time of the delete */
+    int outdated;                                 /* looks that were too old by the time of the delete */
     bool went;                                    /* it was deleted in this run */
     bool was_made;                                /* and made again */
     bool is_complete;                             /* nothing is left but to drop what is kept */
@@ -129,10 +127,6 @@ void choose_growing(struct converge *converge);
 /* Nothing is left to be done with the set: the file systems are waited for, if they are; then the end. */
 void choose_done(struct converge *converge);
 struct step_request *step_before(struct converge *converge);
-
-/* What was proven of the pods is too old by now to delete the set: an answer took long. Where every answer
- * does there is no fresher look, and it is false after a while. */
-bool must_look_afresh(struct converge *converge, int64_t boot_us);
 
 /* converge_prove.c */
 void begin_proof(struct converge *converge, bool is_last);

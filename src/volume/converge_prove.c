@@ -213,7 +213,7 @@ static void proven(struct converge *converge, const struct kube_answer *answer, 
     default:
         if (!converge->is_last_proof)
             go_on_proving(converge);
-        else if (must_look_afresh(converge, boot_us))
+        else if (quiet_is_outdated(converge->look->pods_boot_us, boot_us, &converge->outdated))
             converge_wait(converge, 0, NULL);
         else
             converge_go(converge, CONVERGE_KEEP);

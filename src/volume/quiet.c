@@ -9,6 +9,8 @@
 
 /* The collector kills pods of which it has not heard yet when their owner goes: measured, up to seconds. */
 #define YOUNGEST_US (5 * US_PER_S)
+#define FRESH_US (2 * US_PER_S)
+enum { OUTDATED_MAX = 3 };
 
 /* Counted from the set's first. A name without an ordinal is above every partition. */
 static int64_t index_of(const struct quiet_wish *wish, const cJSON *pod)
@@ -65,6 +67,11 @@ char *quiet_phrase(const struct quiet_wish *wish)
             return phrase;
     }
     return there == wanted ? NULL : xasprintf("%" PRId64 " of %" PRId64 " pods are there", there, wanted);
+}
+
+bool quiet_is_outdated(int64_t asked_us, int64_t now_us, int *times)
+{
+    return now_us - asked_us > FRESH_US && ++*times <= OUTDATED_MAX;
 }
 
 int quiet_count_owned(const cJSON *pods, const char *uid)

@@ -18,5 +18,10 @@ struct quiet_wish {
 
 /* NULL: quiet. Else a phrase that says what is waited for; the caller's. */
 char *quiet_phrase(const struct quiet_wish *wish);
+/* Pods that were asked for at that moment of the boot clock are too old a picture to delete their owner by:
+ * of one that was born since the collector may not know yet, and takes it for the orphan of an owner that is
+ * gone. True a few times at the most, which *times counts: where every answer is slow there is no fresher
+ * picture. */
+bool quiet_is_outdated(int64_t asked_us, int64_t now_us, int *times);
 /* How many of the pods (an array) name uid as an owner. */
 int quiet_count_owned(const cJSON *pods, const char *uid);

@@ -147,8 +147,8 @@ static int orphan_delete(struct adoption *adoption, const struct sight *sight, c
     return 0;
 }
 
-/* Proof, kept manifest and delete, without a pause between them. A version that moves meanwhile ends it: the
- * next turn drops the manifest before anything else is decided. */
+/* Proof, kept manifest and delete, without a pause between them. A version that moves meanwhile ends it, and
+ * so does an answer that takes long: the next turn drops the manifest before anything else is decided. */
 static int let_go(struct adoption *adoption, const struct sight *sight, struct error **err)
 {
     CLEANUP_JSON cJSON *proof = NULL;
@@ -161,9 +161,13 @@ static int let_go(struct adoption *adoption, const struct sight *sight, struct e
             error_free(STEAL(*err));
         return 0;
     }
+    if (r == 0 && adoption_is_outdated(adoption, sight))
+        return 0;
     if (r == 0)
         r = keep_statefulset(adoption, proof, sight->neo, &again, err);
-    return r < 0 || again ? r : orphan_delete(adoption, sight, proof, err);
+    if (r < 0 || again || adoption_is_outdated(adoption, sight))
+        return r;
+    return orphan_delete(adoption, sight, proof, err);
 }
 
 static int patch_neoset(struct adoption *adoption, const struct sight *sight, cJSON *body, struct error **err)

@@ -158,7 +158,9 @@ static int let_go(struct adoption *adoption, const struct sight *sight, enum tur
             error_free(STEAL(*err));
         return 0;
     }
-    return r < 0 ? r : orphan_delete(adoption, sight, err);
+    if (r < 0 || adoption_is_outdated(adoption, sight))
+        return r;
+    return orphan_delete(adoption, sight, err);
 }
 
 static int leaving(struct adoption *adoption, const cJSON *owner, const struct sight *sight,

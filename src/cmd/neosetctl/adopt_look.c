@@ -61,6 +61,7 @@ int sight_read(const struct adoption *adoption, struct sight *ret, struct error 
         ret->pods = json_new_array();
         return 0;
     }
+    ret->pods_boot_us = env_boot_us(server->env);
     return ctl_list(server, KUBE_POD, server->namespace, selector, "pods", &ret->pods, err);
 }
 
@@ -109,6 +110,12 @@ char *adoption_not_quiet(const struct adoption *adoption, const cJSON *owner, co
 {
     return quiet_phrase(&(struct quiet_wish){
         .set = owner, .pods = sight->pods, .revision = revision, .now_us = adoption_server_us(adoption)});
+}
+
+bool adoption_is_outdated(struct adoption *adoption, const struct sight *sight)
+{
+    int64_t now_us = env_boot_us(adoption->wanted->server->env);
+    return quiet_is_outdated(sight->pods_boot_us, now_us, &adoption->outdated);
 }
 
 void adoption_remember(struct adoption *adoption, const cJSON *pods)

@@ -21,6 +21,7 @@ struct adoption {
     int64_t
         server_ahead_us; /* its clock against our boot clock, which nobody sets, from an answer; 0: none */
     int conflicts;       /* orphan deletes that met a newer version */
+    int outdated;        /* pictures of the pods that were too old by the time of the delete */
     bool has_written;
     bool is_over;    /* the plan found nothing left to be done */
     char *waits_for; /* what was said last */
@@ -29,10 +30,11 @@ struct adoption {
 
 /* What is in the cluster now. */
 struct sight {
-    cJSON *set;       /* the StatefulSet, or NULL */
-    cJSON *neo;       /* the NeoSet, or NULL */
-    cJSON *pods;      /* an array: all that match the selector */
-    cJSON *revisions; /* an array: all of the namespace */
+    cJSON *set;           /* the StatefulSet, or NULL */
+    cJSON *neo;           /* the NeoSet, or NULL */
+    cJSON *pods;          /* an array: all that match the selector */
+    int64_t pods_boot_us; /* when they were asked for */
+    cJSON *revisions;     /* an array: all of the namespace */
     const cJSON
         *kept; /* among revisions: the newest manifest of a set of this name that was handed over, or NULL */
 };
@@ -54,6 +56,8 @@ int64_t adoption_server_us(const struct adoption *adoption);
  * nothing. */
 char *adoption_not_quiet(const struct adoption *adoption, const cJSON *owner, const struct sight *sight,
                          const char *revision);
+/* So much time went by since the pods were read that the owner may not go by what they were then. */
+bool adoption_is_outdated(struct adoption *adoption, const struct sight *sight);
 /* Pods as they are now, to be compared with at the end. */
 void adoption_remember(struct adoption *adoption, const cJSON *pods);
 

@@ -9,11 +9,13 @@
 
 /* --- processes ------------------------------------------------------------------------------------------ */
 
-static void start_server(struct stage *stage)
+/* faults: NULL: none. */
+static void start_server(struct stage *stage, const char *faults)
 {
     CLEANUP_FREE char *audit_log = audit_log_of(stage);
-    stage_serve(stage, (const char *const[]){"--crd", "deploy/crd.yaml", "--statefulsets", "--kubelet", "ok",
-                                             "--audit-log", audit_log, NULL});
+    stage_serve(stage,
+                (const char *const[]){"--crd", "deploy/crd.yaml", "--statefulsets", "--kubelet", "ok",
+                                      "--audit-log", audit_log, faults ? "--faults" : NULL, faults, NULL});
 }
 
 static void start_controller(struct stage *stage)
@@ -52,13 +54,24 @@ static void make_statefulset(struct stage *stage)
     wait_until(stage, "three ready pods", set_is_ready);
 }
 
-static int setup(void **state)
+static int setup_with(void **state, const char *faults)
 {
     stage_setup(state);
-    start_server(*state);
+    start_server(*state, faults);
     start_controller(*state);
     make_statefulset(*state);
     return 0;
+}
+
+static int setup(void **state)
+{
+    return setup_with(state, NULL);
+}
+
+/* The plan's dry run of the delete is the first, and well; the one before the delete itself takes long. */
+static int setup_with_a_late_proof(void **state)
+{
+    return setup_with(state, "late=3s,verb=delete,resource=statefulsets,nth=2");
 }
 
 #define ADOPT "adopt statefulset/db --yes --timeout 60s"
@@ -340,6 +353,19 @@ static void a_statefulset_that_changes_meanwhile_is_followed(void **state)
     assert_int_equal(json_int64_or(json_get(neoset, "spec"), "revisionHistoryLimit", -1), 4);
 }
 
+/* Of a pod that was born meanwhile the collector may not know yet. */
+static void pods_that_were_looked_at_long_ago_are_looked_at_again(void **state)
+{
+    struct stage *stage = *state;
+    wait_for_old_pods();
+    expect_run(stage, ADOPT, 0, "the same 3 pods, none restarted", NULL);
+    CLEANUP_FREE char *audit_log = audit_log_of(stage);
+    /* The plan's, the late one, the one that is acted on. */
+    CLEANUP_FREE char *command = xasprintf("test $(grep -c 'neo-x-dry-delete-' '%s') = 3", audit_log);
+    assert_int_equal(system(command), 0);
+    assert_history(stage);
+}
+
 static void a_neoset_that_was_there_before_is_not_touched(void **state)
 {
     struct stage *stage = *state;
@@ -416,6 +442,8 @@ static void killed_at_any_edge_it_is_gone_on_with(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(pods_that_were_looked_at_long_ago_are_looked_at_again,
+                                        setup_with_a_late_proof, stage_teardown),
         stage_test(a_statefulset_becomes_a_neoset_and_back_without_a_restart),
         stage_test(after_its_first_rollout_there_is_no_way_back),
         stage_test(what_changed_since_goes_back_with_it),
