@@ -181,6 +181,7 @@ static void choose_never_went(struct converge *converge)
 {
     const char *uid = kube_object_uid(converge->kept);
     bool is_forestalled = (uid && str_equal(converge->forestalled, uid)) || PLANT("kept-is-dropped-at-once");
+    converge->is_complete = false; /* the mark that this leaves on the set is to be taken off, too */
     converge->object = is_forestalled ? converge->kept : converge->look->set;
     converge_go(converge, is_forestalled ? CONVERGE_DROP : CONVERGE_FORESTALL);
 }

@@ -1342,6 +1342,39 @@ static void a_delete_that_is_not_taken_drops_the_manifest_before_anything_else(v
 
 /* Somebody else's, who is about to delete the set, or whose delete is late: with another object that is kept
  * it begins anew. The mark of it is taken off at the end. */
+static void reach_drop(struct scene *scene)
+{
+    reach_gap(scene);
+    CLEANUP_JSON cJSON *body = json_copy(scene->turn.step->body);
+    apply(scene);
+    set_comes(scene, body, "u2");
+    change(scene->set, "{'metadata':{'annotations':null}}");
+    look(scene);
+    expect(scene, CONVERGE_DROP);
+}
+
+/* When all is done but the drop, another command drops what is kept, keeps its own, and dies: the mark that
+ * is left on the set with which his delete was made impossible is taken off, too. */
+static void what_another_keeps_at_the_very_end_leaves_no_mark(void **state)
+{
+    struct scene *scene = *state;
+    begin_desired(scene);
+    reach_drop(scene);
+    cJSON *gone = named(scene->revisions, scene->turn.step->name);
+    cJSON_Delete(cJSON_DetachItemViaPointer(scene->revisions, gone));
+    CLEANUP_JSON cJSON *written = keep_object(scene->set);
+    CLEANUP_FREE char *text = json_print(written);
+    cJSON *anothers = parse(text);
+    change(anothers, "{'metadata':{'uid':'another','resourceVersion':'9','creationTimestamp':'" OLD "'}}");
+    json_append_item(scene->revisions, anothers);
+    tell(scene, JOURNAL_ABSENT);
+    look(scene);
+    expect_drop_of_what_never_went(scene);
+    apply(scene);
+    look(scene);
+    expect(scene, CONVERGE_CLEAN);
+}
+
 static void what_another_keeps_is_dropped_when_his_delete_cannot_come_any_more(void **state)
 {
     struct scene *scene = *state;
@@ -2151,6 +2184,7 @@ int main(void)
         RULE(what_the_proof_would_change_is_not_kept),
         RULE(a_set_whose_metadata_moves_is_looked_at_anew),
         RULE(a_delete_that_is_not_taken_drops_the_manifest_before_anything_else),
+        RULE(what_another_keeps_at_the_very_end_leaves_no_mark),
         RULE(what_another_keeps_is_dropped_when_his_delete_cannot_come_any_more),
         RULE(a_plan_drops_nothing),
         RULE(sizes_are_declared_in_the_name_of_whoever_applied_them),
