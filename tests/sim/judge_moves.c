@@ -69,7 +69,8 @@ static bool may_be_available(const struct move *move, int ordinal)
     if (!pod->serving)
         return false;
     struct bounds bounds = bounds_of(move->set, ordinal, move->since_us);
-    int64_t served_us = judge_now_us(judge) - pod->up_us + US_PER_S;
+    /* Services go by Ready, also of one whose gate was opened again before its kubelet had seen it closed. */
+    int64_t served_us = judge_now_us(judge) - pod->ready_since_us + US_PER_S;
     if (served_us < bounds.min_ready_least_s * US_PER_S && !judge->clock_jumped && move->since_us != NEVER_US)
         return false;
     return judge_runs_its_spec(judge, pod, judge_pod_tree(judge, pod->name));
