@@ -239,6 +239,9 @@ void judge_take_resize_step(struct judge *judge, const struct seen_key *key, con
 
 /* judge_sets.c */
 void judge_take_set(struct judge *judge, const struct kubesim_change *change);
+/* Of all that its spec has said, in seconds: by which a controller that knows an older spec gives a pod up.
+ */
+int judge_least_timeout_s(const struct seen_set *set);
 /* What was done and decided so far may be done and decided anew. */
 void judge_begin_epoch(struct seen_set *set);
 void judge_take_revision(struct judge *judge, const struct kubesim_change *change);

@@ -347,15 +347,20 @@ static void check_numbers(struct judge *judge, struct seen_set *set, const struc
                  (int)json_int64_or(json_get(change->after, "metadata"), "generation", 0));
 }
 
+int judge_least_timeout_s(const struct seen_set *set)
+{
+    int timeout_s = INT_MAX;
+    unsigned at = 0;
+    for (const struct seen_spec *spec; (spec = seen_spec_since(set, NEVER_US, &at)) != NULL;)
+        timeout_s = MIN(timeout_s, spec->timeout_s);
+    return timeout_s;
+}
+
 /* Failed before its time: a deadline ran while the set was paused, or was forgotten. */
 static void check_failed(struct judge *judge, const struct seen_set *set)
 {
     int64_t longest_us = set->fetching_us;
-    const struct seen_spec *spec = seen_spec_now(set);
-    int timeout_s = spec->timeout_s;
-    unsigned at = 0;
-    for (const struct seen_spec *old; (old = seen_spec_since(set, NEVER_US, &at)) != NULL;)
-        timeout_s = MIN(timeout_s, old->timeout_s);
+    int timeout_s = judge_least_timeout_s(set);
     for (int i = 0; i < POD_ORDINALS_MAX; i++)
         longest_us = MAX(longest_us, set->pods[i].believed_us);
     /* What is decided may take long to arrive: the clock began with the decision. */

@@ -131,7 +131,7 @@ static void run_clock(const struct judge *judge, const struct seen_set *set, str
 /* Whoever waited so long is given up; it may be made anew before its server shows the set as Failed. */
 static void note_given_up(struct seen_set *set, const struct seen_pod *pod)
 {
-    if (pod->waited_us >= seen_spec_now(set)->timeout_s * US_PER_S)
+    if (pod->waited_us >= judge_least_timeout_s(set) * US_PER_S)
         set->failed_epoch = set->epoch;
 }
 
