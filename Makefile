@@ -9,8 +9,8 @@ SHELL := /bin/bash
 
 # --- where and how ---------------------------------------------------------------------------------------------
 # SAN=address,undefined  build with sanitizers        CC=clang  build with another compiler
-# VARIANT=crash          with crash points, and planted bugs    VARIANT=nojournal  with a journal that does nothing (bench)
-#                                                         VARIANT=planted    with planted bugs (simulation)
+# VARIANT=crash          with crash points and planted bugs (tests)
+# VARIANT=planted        with planted bugs (simulation)    VARIANT=nojournal  with a journal that does nothing (bench)
 ifeq ($(origin CC),default)
 CC := gcc
 endif

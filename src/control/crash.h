@@ -27,8 +27,8 @@ bool crash_is_due(struct env *env, const char *edge, const char *step_kind, cons
 _Noreturn void crash_now(void);
 
 /* For simulated processes: the hook is told of each passage, and whoever set it ends the process when the
- * event that it is in is over. No request has left by then, and no commit begun. NEOSET_CRASH does not count.
- */
+ * event that it is in is over. Until then nothing leaves that had not left, and no commit begins.
+ * NEOSET_CRASH does not count. NULL: nobody is told. */
 typedef void crash_hook(void *context, const char *edge, const char *step_kind, const char *name);
 void crash_tell(crash_hook *hook, void *context);
 

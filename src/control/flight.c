@@ -5,39 +5,6 @@
 
 /* --- the last moment ------------------------------------------------------------------------------------ */
 
-#ifdef NEOSET_CRASH_POINTS
-static void crash_without_answer(void *context)
-{
-    struct flight *flight = context;
-    flight->timer = NULL;
-    crash_now();
-}
-/* The bytes are written right after this hook returns: the end comes one turn of the loop later. */
-static void pass_answer_edge(struct flight *flight)
-{
-    struct env *env = flight->gateway->options.env;
-    if (!crash_is_due(env, "answer", step_kind_info(flight->kind)->text, flight->name))
-        return;
-    flight->last_http = -1;
-    env_timer_cancel(env, &flight->timer);
-    flight->timer = env_timer_start(env, 20 * US_PER_MS, crash_without_answer, flight);
-}
-static void end_at_answer_edge(const struct flight *flight)
-{
-    if (flight->last_http == -1)
-        crash_now();
-}
-#else
-static void pass_answer_edge(struct flight *flight)
-{
-    (void)flight;
-}
-static void end_at_answer_edge(const struct flight *flight)
-{
-    (void)flight;
-}
-#endif
-
 /* After the connection stands and before the first byte: do we still lead? From here on it may have left. */
 static bool may_leave(void *context)
 {
@@ -50,7 +17,7 @@ static bool may_leave(void *context)
     flight->attempt_is_open = true;
     flight->left_boot_us = env_boot_us(options->env);
     flight->gateway->metrics.sent++;
-    pass_answer_edge(flight);
+    flight_pass_answer_edge(flight);
     return true;
 }
 
@@ -178,7 +145,7 @@ static void write_done(void *context, const struct kube_answer *answer)
     struct gateway *gateway = flight->gateway;
     flight->call = NULL;
     flight_set_under_way(flight, false);
-    end_at_answer_edge(flight);
+    flight_end_at_answer_edge(flight);
     if (answer->outcome != KUBE_NOT_SENT)
         CRASH_POINT(gateway->options.env, "outcome", step_kind_info(flight->kind)->text, flight->name);
     ENSURE(ERGO(answer->outcome == KUBE_OK || answer->outcome == KUBE_REFUSED, flight->left));

@@ -77,56 +77,6 @@ bool gateway_is_busy(const struct gateway *gateway)
     return gateway->under_way >= UNDER_WAY_MAX;
 }
 
-/* --- the last edge ------------------------------------------------------------------------------------- */
-
-#ifdef NEOSET_CRASH_POINTS
-struct done_edge {
-    struct gateway *gateway;
-    const char *kind_text;
-    char *name;
-    struct done_edge *prev;
-    struct done_edge *next;
-};
-static void free_done_edge(struct done_edge *edge)
-{
-    DL_DELETE(edge->gateway->done_edges, edge);
-    free(edge->name);
-    free(edge);
-}
-static void outcome_is_durable(void *context)
-{
-    struct done_edge *edge = context;
-    crash_point(edge->gateway->options.env, "done", edge->kind_text, edge->name);
-    free_done_edge(edge);
-}
-static void watch_done_edge(struct flight *flight, int64_t seq)
-{
-    struct done_edge *edge = xcalloc(1, sizeof(*edge));
-    edge->gateway = flight->gateway;
-    edge->kind_text = step_kind_info(flight->kind)->text;
-    edge->name = xstrdup(flight->name);
-    DL_APPEND(edge->gateway->done_edges, edge);
-    journal_when_durable(edge->gateway->options.journal, seq, outcome_is_durable, edge);
-}
-static void forget_done_edges(struct gateway *gateway)
-{
-    while (gateway->done_edges) {
-        journal_forget(gateway->options.journal, gateway->done_edges);
-        free_done_edge(gateway->done_edges);
-    }
-}
-#else
-static void watch_done_edge(struct flight *flight, int64_t seq)
-{
-    (void)flight;
-    (void)seq;
-}
-static void forget_done_edges(struct gateway *gateway)
-{
-    (void)gateway;
-}
-#endif
-
 /* --- life ----------------------------------------------------------------------------------------------- */
 
 static void resume(struct gateway *gateway)
@@ -165,7 +115,7 @@ void gateway_free(struct gateway *gateway)
         flight_release(flight);
     }
     gateway_forget_closed(gateway);
-    forget_done_edges(gateway);
+    gateway_forget_done_edges(gateway);
     free(gateway);
 }
 
@@ -494,7 +444,7 @@ static void append_outcome(struct flight *flight, enum journal_kind kind, int ht
                                          .http = http,
                                          .audit_id = audit_id,
                                          .reason = reason && *reason ? reason : NULL});
-    watch_done_edge(flight, seq);
+    flight_watch_done_edge(flight, seq);
     journal_commit_soon(journal);
 }
 

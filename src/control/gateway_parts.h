@@ -235,6 +235,34 @@ static inline struct answer_target flight_target(const struct flight *flight)
         .resource = flight->resource, .namespace = flight->namespace, .name = flight->name};
 }
 
+/* edge.c; nothing in a build without crash points */
+#ifdef NEOSET_CRASH_POINTS
+/* Its bytes leave now; it ends when its answer comes, if it is to end there. */
+void flight_pass_answer_edge(struct flight *flight);
+void flight_end_at_answer_edge(const struct flight *flight);
+/* Its outcome is appended as seq: the edge is passed when that is durable. */
+void flight_watch_done_edge(struct flight *flight, int64_t seq);
+void gateway_forget_done_edges(struct gateway *gateway);
+#else
+static inline void flight_pass_answer_edge(struct flight *flight)
+{
+    (void)flight;
+}
+static inline void flight_end_at_answer_edge(const struct flight *flight)
+{
+    (void)flight;
+}
+static inline void flight_watch_done_edge(struct flight *flight, int64_t seq)
+{
+    (void)flight;
+    (void)seq;
+}
+static inline void gateway_forget_done_edges(struct gateway *gateway)
+{
+    (void)gateway;
+}
+#endif
+
 /* doubt.c */
 /* Reads the object after delay_us and gives the verdict. */
 void flight_read(struct flight *flight, int64_t delay_us);
