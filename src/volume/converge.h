@@ -115,7 +115,7 @@ struct converge_outcome {
     enum journal_kind kind;
     int http;
     const char *summary; /* of a refusal */
-    int64_t boot_us;     /* when that was known */
+    int64_t boot_us;     /* APPLIED: when that was known */
 };
 void converge_take_outcome(struct converge *converge, const struct converge_outcome *outcome);
 

@@ -100,19 +100,17 @@ static void await_answer(struct converge *converge, const char *claim, const cha
 
 /* --- who else grows them -------------------------------------------------------------------------------- */
 
-static void note_raised(struct converge *converge, const char *claim)
+static void note_raised(struct converge *converge, const char *claim, const char *uid)
 {
-    const cJSON *object = kube_object_find(converge->look->claims, claim);
-    const char *uid = object ? kube_object_uid(object) : NULL;
     json_set_str(converge->raised, claim, uid ? uid : "");
 }
 
 /* It was asked for its size by this run, and asks for another one again: whoever does that would be answered
  * for ever, and would answer. */
-static bool is_contested(const struct converge *converge, const char *claim, const char *uid)
+static bool is_contested(const struct converge *converge, const struct volume_item *claim)
 {
-    const char *raised = json_str(converge->raised, claim);
-    return raised && str_equal(raised, uid ? uid : "") && !PLANT("claims-are-fought-over");
+    const char *raised = json_str(converge->raised, claim->name);
+    return raised && str_equal(raised, claim->uid ? claim->uid : "") && !PLANT("claims-are-fought-over");
 }
 
 static char *contested_text(const struct volume_item *claim)
@@ -127,7 +125,7 @@ const struct volume_item *find_contested(const struct converge *converge)
 {
     const struct volume_items *claims = &converge->decision.claims;
     for (size_t i = 0; i < claims->count; i++)
-        if (is_contested(converge, claims->items[i].name, claims->items[i].uid))
+        if (is_contested(converge, &claims->items[i]))
             return &claims->items[i];
     return NULL;
 }
@@ -144,7 +142,7 @@ void refuse_contested(struct converge *converge, const struct volume_item *claim
 
 bool yields_lagging(struct converge *converge, const struct volume_item *claim)
 {
-    if (!is_contested(converge, claim->name, claim->uid))
+    if (!is_contested(converge, claim))
         return false;
     CLEANUP_FREE char *text = contested_text(claim);
     json_set_str(converge->refused_claims, claim->name, text);
@@ -154,7 +152,7 @@ bool yields_lagging(struct converge *converge, const struct volume_item *claim)
 void caught_up(struct converge *converge)
 {
     converge->grown++;
-    note_raised(converge, kube_object_name(converge->object));
+    note_raised(converge, kube_object_name(converge->object), kube_object_uid(converge->object));
 }
 
 /* --- grown ---------------------------------------------------------------------------------------------- */
@@ -164,7 +162,7 @@ void claim_grown(struct converge *converge)
 {
     const struct volume_item *claim = claim_now(converge);
     converge->grown++;
-    note_raised(converge, claim->name);
+    note_raised(converge, claim->name, claim->uid);
     const char *class = claim->class ? claim->class : "";
     if (!json_get(converge->answered, class)) {
         await_answer(converge, claim->name, class);

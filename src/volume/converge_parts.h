@@ -19,14 +19,7 @@
 #include <inttypes.h>
 
 /* Each bounds something that could go round for ever. */
-enum {
-    CONFLICTS_MAX = 10,
-    RESTARTS_MAX = 3,
-
-    UNREADABLE_MAX = 2,
-    LATER_MAX = 5,
-    TRIAL_NAMES_MAX = 10
-};
+enum { CONFLICTS_MAX = 10, RESTARTS_MAX = 3, UNREADABLE_MAX = 2, LATER_MAX = 5, TRIAL_NAMES_MAX = 10 };
 
 /* What is waited for is looked at again after so long, where nothing says better. */
 #define POLL_US (500 * US_PER_MS)

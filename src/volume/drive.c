@@ -145,9 +145,7 @@ static void woken(void *context)
     struct drive *drive = context;
     drive->timer = NULL;
     forget_step(drive);
-    converge_take_outcome(
-        drive->converge,
-        &(struct converge_outcome){.kind = JOURNAL_UNKNOWN, .boot_us = env_boot_us(drive->options.env)});
+    converge_take_outcome(drive->converge, &(struct converge_outcome){.kind = JOURNAL_UNKNOWN});
     take_turn(drive);
 }
 

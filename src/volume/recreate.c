@@ -156,29 +156,34 @@ bool recreate_is_canary(const cJSON *manifest)
            !str_equal(current, update);
 }
 
-/* The template of the first of two steps; NULL, and *ret_missing: its revision is not there. */
-static const cJSON *find_first_template(const cJSON *kept, const cJSON *revisions, const char **ret_missing)
+/* The revision of the first of two steps. */
+static const char *first_revision(const cJSON *kept)
 {
-    const char *current = json_path_str(keep_manifest(kept), "status", "currentRevision", NULL);
-    const cJSON *found = json_path(kube_object_find(revisions, current), "data", "spec", "template", NULL);
-    *ret_missing = found ? NULL : current;
-    return found;
+    return json_path_str(keep_manifest(kept), "status", "currentRevision", NULL);
+}
+
+/* Its template; NULL: it is not there. The caller's. */
+static cJSON *first_template(const cJSON *kept, const cJSON *revisions)
+{
+    const cJSON *revision = kube_object_find(revisions, first_revision(kept));
+    const cJSON *found = json_path(revision, "data", "spec", "template", NULL);
+    cJSON *template = found ? json_copy(found) : NULL;
+    json_remove(template, "$patch");
+    return template;
 }
 
 cJSON *recreate_body(const cJSON *kept, const cJSON *revisions, const char **ret_missing)
 {
     cJSON *body = keep_recreation(kept);
-    const cJSON *manifest = keep_manifest(kept);
     *ret_missing = NULL;
-    if (!body || !recreate_is_canary(manifest))
+    if (!body || !recreate_is_canary(keep_manifest(kept)))
         return body;
-    const cJSON *found = find_first_template(kept, revisions, ret_missing);
-    if (!found) {
+    cJSON *template = first_template(kept, revisions);
+    if (!template) {
+        *ret_missing = first_revision(kept);
         json_delete(body);
         return NULL;
     }
-    cJSON *template = json_copy(found);
-    json_remove(template, "$patch");
     cJSON *spec = json_get(body, "spec");
     json_set_item(spec, "template", template);
     cJSON *strategy = json_new_object();
@@ -200,21 +205,14 @@ static void add_replaced(cJSON *spec, const char *key, const cJSON *from)
     json_add_item(spec, key, copy);
 }
 
-/* What somebody did to the set while it stood at its first step. */
-static void carry_changes(cJSON *template, const cJSON *first, const cJSON *live)
-{
-    CLEANUP_JSON cJSON *was = json_copy(first);
-    json_remove(was, "$patch");
-    if (cJSON_IsObject(template) && cJSON_IsObject(was) && cJSON_IsObject(live))
-        json_carry(template, was, live);
-}
-
 cJSON *recreate_second(const cJSON *set, const cJSON *kept, const cJSON *revisions)
 {
-    const char *missing = NULL;
     CLEANUP_JSON cJSON *whole = keep_recreation(kept);
-    carry_changes(json_path(whole, "spec", "template", NULL), find_first_template(kept, revisions, &missing),
-                  json_path(set, "spec", "template", NULL));
+    CLEANUP_JSON cJSON *was = first_template(kept, revisions);
+    cJSON *template = json_path(whole, "spec", "template", NULL);
+    const cJSON *live = json_path(set, "spec", "template", NULL);
+    if (cJSON_IsObject(template) && cJSON_IsObject(was) && cJSON_IsObject(live))
+        json_carry(template, was, live);
     cJSON *body = json_new_object();
     cJSON *spec = json_add_object(body, "spec");
     add_replaced(spec, "template", json_get(whole, "spec"));
