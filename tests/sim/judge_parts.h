@@ -101,7 +101,7 @@ struct seen_set {
     int phase; /* hash of its text */
     char phase_text[32];
     int64_t failed_since_us;
-    int failed_epoch; /* it was Failed in this one, or a pod of it had waited for long enough */
+    int given_up_epoch; /* it was Failed in this one, or a pod of it had waited for so long that it may be */
     int64_t unhealthy_since_us;
     int prefetches;      /* pods that fetch images for it */
     int64_t fetching_us; /* for so long there was one, while time counts */
@@ -150,8 +150,7 @@ struct seen_statefulset {
     char *sizes;                         /* of its claims, before somebody raised them */
     char canary_revision[NAME_MAX_HERE]; /* of what is below the partition */
     bool recovers;                       /* somebody leads claims back */
-    cJSON
-        *asked; /* how often a run has asked a claim for another size: "<nonce> <uid>", number; NULL: never */
+    cJSON *asked; /* sizes that a run has asked a claim for: "<nonce> <uid>", how many; NULL: none */
     int64_t born_us[POD_ORDINALS_MAX]; /* its pods, by index */
     /* The command of a user was to be refused, and nothing was begun. */
     bool refuses[USERS_MAX];
@@ -239,8 +238,7 @@ void judge_take_resize_step(struct judge *judge, const struct seen_key *key, con
 
 /* judge_sets.c */
 void judge_take_set(struct judge *judge, const struct kubesim_change *change);
-/* Of all that its spec has said, in seconds: by which a controller that knows an older spec gives a pod up.
- */
+/* The shortest of all that its spec has said: a controller may know an older spec. */
 int judge_least_timeout_s(const struct seen_set *set);
 /* What was done and decided so far may be done and decided anew. */
 void judge_begin_epoch(struct seen_set *set);

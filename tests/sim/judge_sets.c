@@ -383,10 +383,10 @@ static void take_phase(struct judge *judge, struct seen_set *set, const cJSON *o
     report_tell(judge->report, "    %s is %s: %s", set_name(set->index), phase,
                 json_path_str(object, "status", "message", NULL));
     copy_text(set->phase_text, sizeof(set->phase_text), phase);
-    if (strcmp(phase, "Failed") == 0 && set->failed_epoch != set->epoch) {
+    if (strcmp(phase, "Failed") == 0 && set->given_up_epoch != set->epoch) {
         if (by_us)
             check_failed(judge, set);
-        set->failed_epoch = set->epoch; /* a retry keeps it Failed, and a pause in between hides that */
+        set->given_up_epoch = set->epoch; /* a retry keeps it Failed, and a pause in between hides that */
     }
     set->failed_since_us = strcmp(phase, "Failed") == 0 ? judge_now_us(judge) : NEVER_US;
 }

@@ -129,10 +129,10 @@ static void run_clock(const struct judge *judge, const struct seen_set *set, str
 }
 
 /* Whoever waited so long is given up; it may be made anew before its server shows the set as Failed. */
-static void note_given_up(struct seen_set *set, const struct seen_pod *pod)
+static void note_given_up(struct seen_set *set, const struct seen_pod *pod, int timeout_s)
 {
-    if (pod->waited_us >= judge_least_timeout_s(set) * US_PER_S)
-        set->failed_epoch = set->epoch;
+    if (pod->waited_us >= timeout_s * US_PER_S)
+        set->given_up_epoch = set->epoch;
 }
 
 static bool is_in_reach(const struct seen_spec *spec, int ordinal)
@@ -144,6 +144,7 @@ static bool is_in_reach(const struct seen_spec *spec, int ordinal)
 static void look_at_deadlines(struct judge *judge, struct seen_set *set, int64_t passed_us)
 {
     const struct seen_spec *spec = seen_spec_now(set);
+    int least_timeout_s = judge_least_timeout_s(set);
     if (set->prefetches == 0)
         set->fetching_us = 0;
     else if (!spec->pause)
@@ -151,7 +152,7 @@ static void look_at_deadlines(struct judge *judge, struct seen_set *set, int64_t
     for (int i = 0; i < POD_ORDINALS_MAX; i++) {
         struct seen_pod *pod = &set->pods[i];
         run_clock(judge, set, pod, i, passed_us);
-        note_given_up(set, pod);
+        note_given_up(set, pod, least_timeout_s);
         int64_t due_us =
             (spec->timeout_s + 2 * TRUTHS_MAX) * US_PER_S + EXPIRES_WITHIN_US + judge->thefts * LEASE_TERM_US;
         bool failed = strcmp(set->phase_text, "Failed") == 0;

@@ -68,10 +68,12 @@ static int setup(void **state)
     return setup_with(state, NULL);
 }
 
-/* The plan's dry run of the delete is the first, and well; the one before the delete itself takes long. */
-static int setup_with_a_late_proof(void **state)
+/* The plan's dry run of the delete is the first, and well; the one before the delete itself takes long, on
+ * both ways. */
+static int setup_with_late_proofs(void **state)
 {
-    return setup_with(state, "late=3s,verb=delete,resource=statefulsets,nth=2");
+    return setup_with(state, "late=3s,verb=delete,resource=statefulsets,nth=2;"
+                             "late=3s,verb=delete,resource=neosets,nth=2");
 }
 
 #define ADOPT "adopt statefulset/db --yes --timeout 60s"
@@ -353,16 +355,24 @@ static void a_statefulset_that_changes_meanwhile_is_followed(void **state)
     assert_int_equal(json_int64_or(json_get(neoset, "spec"), "revisionHistoryLimit", -1), 4);
 }
 
+static void assert_dry_deletes(const struct stage *stage, const char *resource, int count)
+{
+    CLEANUP_FREE char *audit_log = audit_log_of(stage);
+    CLEANUP_FREE char *command = xasprintf("test $(grep 'neo-x-dry-delete-' '%s' | grep -c '/%s/db') = %d",
+                                           audit_log, resource, count);
+    assert_int_equal(system(command), 0);
+}
+
 /* Of a pod that was born meanwhile the collector may not know yet. */
 static void pods_that_were_looked_at_long_ago_are_looked_at_again(void **state)
 {
     struct stage *stage = *state;
     wait_for_old_pods();
-    expect_run(stage, ADOPT, 0, "the same 3 pods, none restarted", NULL);
-    CLEANUP_FREE char *audit_log = audit_log_of(stage);
     /* The plan's, the late one, the one that is acted on. */
-    CLEANUP_FREE char *command = xasprintf("test $(grep -c 'neo-x-dry-delete-' '%s') = 3", audit_log);
-    assert_int_equal(system(command), 0);
+    expect_run(stage, ADOPT, 0, "the same 3 pods, none restarted", NULL);
+    assert_dry_deletes(stage, "statefulsets", 3);
+    expect_run(stage, BACK, 0, "the same 3 pods, none restarted", NULL);
+    assert_dry_deletes(stage, "neosets", 3);
     assert_history(stage);
 }
 
@@ -442,8 +452,6 @@ static void killed_at_any_edge_it_is_gone_on_with(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(pods_that_were_looked_at_long_ago_are_looked_at_again,
-                                        setup_with_a_late_proof, stage_teardown),
         stage_test(a_statefulset_becomes_a_neoset_and_back_without_a_restart),
         stage_test(after_its_first_rollout_there_is_no_way_back),
         stage_test(what_changed_since_goes_back_with_it),
@@ -454,6 +462,8 @@ int main(void)
         stage_test(what_still_names_the_statefulset_that_is_gone_names_it_no_more),
         stage_test(a_statefulset_that_goes_with_its_pods_is_an_alarm),
         stage_test(a_statefulset_that_changes_meanwhile_is_followed),
+        cmocka_unit_test_setup_teardown(pods_that_were_looked_at_long_ago_are_looked_at_again,
+                                        setup_with_late_proofs, stage_teardown),
         stage_test(a_neoset_that_was_there_before_is_not_touched),
         stage_test(killed_at_any_edge_it_is_gone_on_with),
     };
