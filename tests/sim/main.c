@@ -426,7 +426,6 @@ static bool take_options(int argc, char **argv)
 
 static void make_base(const struct world *world)
 {
-    ENSURE(mkdir(world->folder, 0700) == 0);
     CLEANUP_FREE char *ballast = xasprintf("%s/ballast", world->folder);
     int fd = open(ballast, O_CREAT | O_WRONLY, 0600);
     ENSURE(fd >= 0 && posix_fallocate(fd, 0, 16 << 20) == 0);

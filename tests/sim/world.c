@@ -231,10 +231,13 @@ void world_run_for(struct world *world, int64_t duration_us)
 
 /* --- a run ---------------------------------------------------------------------------------------------- */
 
-static char *base_folder(void)
+/* A number would not do: what a process left behind that was killed is there when its number comes again. */
+static char *make_folder(void)
 {
     const char *base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-    return xasprintf("%s/neoset-sim-%d", base, (int)getpid());
+    char *folder = xasprintf("%s/neoset-sim-XXXXXX", base);
+    ENSURE(mkdtemp(folder) != NULL);
+    return folder;
 }
 
 struct world *world_prepare(void)
@@ -250,7 +253,7 @@ struct world *world_prepare(void)
     ENSURE(sim_server_ask(world->server, "POST", "/api/v1/namespaces", "application/json",
                           "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"neo\"}}",
                           NULL) == 201);
-    world->folder = base_folder();
+    world->folder = make_folder();
     return world;
 }
 
