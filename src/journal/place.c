@@ -56,6 +56,8 @@ static int resolve_new(const char *path, bool for_writing, struct place *ret, st
             return result;
         is_there = realpath(folder, real) != NULL;
     }
+    if (!is_there && !for_writing)
+        return error_set_errno(err, errno, "journal %s", path);
     if (!is_there)
         return error_set_errno(err, errno, "journal: folder %s (make it, or choose another journal file)",
                                folder);

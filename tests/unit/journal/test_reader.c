@@ -693,6 +693,20 @@ static void a_backup_beside_a_writer_is_of_one_moment(void **state)
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
+/* Whoever reads makes no folder: where there is none, there is no journal. */
+static void what_is_not_there_is_named_as_it_was_given(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {"/nowhere/journal.db", "/tmp/nowhere-journal.db"};
+    for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+        CLEANUP_ERROR struct error *err = NULL;
+        struct journal_reader *reader = NULL;
+        CLEANUP_FREE char *wanted = xasprintf("journal %s: No such file or directory", paths[i]);
+        assert_int_equal(journal_reader_open(paths[i], &reader, &err), -ERROR_NOT_FOUND);
+        assert_string_equal(error_text(err), wanted);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -717,6 +731,7 @@ int main(void)
         TEST(times_are_exact_on_a_long_history_also_where_the_clock_went_back),
         TEST(a_backup_is_one_whole_file_that_reader_and_writer_take),
         TEST(a_backup_overwrites_nothing),
+        TEST(what_is_not_there_is_named_as_it_was_given),
         TEST(a_backup_beside_a_writer_is_of_one_moment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
