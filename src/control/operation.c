@@ -95,7 +95,8 @@ int64_t gateway_take_operation(struct gateway *gateway, const struct step_reques
             gateway, request->operation_resource, request->operation_namespace, request->operation_name);
         if (has_flights(workload, open->seq))
             return 0;
-        append_end(gateway, open->seq, "superseded", NULL);
+        append_end(gateway, open->seq, request->failed_before ? "failed" : "superseded",
+                   request->failed_before);
     }
     CLEANUP_JSON cJSON *detail = json_new_object();
     json_add_str(detail, JOURNAL_DETAIL_FROM, request->come_from ? request->come_from : "");

@@ -148,6 +148,7 @@ void step_request_free(struct step_request *request)
         request->operation_kind,
         request->come_from,
         request->go_to,
+        request->failed_before,
         request->operation_namespace,
         request->operation_name,
         request->field_manager,

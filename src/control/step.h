@@ -159,6 +159,7 @@ struct step_request {
     char *operation_name;
     char *come_from;
     char *go_to;
+    char *failed_before; /* why the operation that this one takes the place of had failed; NULL: it had not */
     bool lowers_availability;
     /* Of an apply: who is to own the fields (NULL: the gateway's), and whether others' are taken over. */
     char *field_manager;

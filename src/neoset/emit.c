@@ -35,6 +35,15 @@ static void name_rollout(const struct plan *plan, struct step_request *request)
             revision_name(plan->set->name, plan->set->template_digest, plan->next.collision_count);
 }
 
+/* Why what is stored as the target has not come up, when status says so; else NULL. A rollout that takes its
+ * place does not make it forgotten: who looks for failures in history finds it. */
+static const char *failure_of_target(const struct plan *plan)
+{
+    const struct revision_fact *target =
+        revision_find(plan->at->revisions, plan->at->revision_count, plan->now.target);
+    return target && target->number == plan->set->failed_revision ? plan->set->failure : NULL;
+}
+
 struct step_request *plan_request(const struct plan *plan, enum step_kind kind, enum kube_resource resource,
                                   const char *name, const char *uid, const char *version,
                                   const char *operation)
@@ -48,6 +57,7 @@ struct step_request *plan_request(const struct plan *plan, enum step_kind kind, 
     request->operation_name = xstrdup(plan->set->name);
     if (str_equal(operation, "rollout")) {
         name_rollout(plan, request);
+        request->failed_before = xstrdup_or_null(failure_of_target(plan));
     } else if (str_equal(operation, "scale")) {
         request->come_from = xasprintf("%zu", plan->at->pod_count);
         request->go_to = xasprintf("%d", plan->spec->replicas);

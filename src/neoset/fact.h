@@ -132,6 +132,8 @@ struct neoset_fact {
     char *conditions;                /* status.conditions, compact JSON array, or NULL */
     char *proven;                    /* status.provenRevisionNames, as far as kept, the same */
     char *last_update;               /* status.lastUpdateTime, or NULL */
+    char *failure;                   /* status.message while status.phase is Failed, or NULL */
+    int64_t failed_revision;         /* status.currentRevision then: the number of what did not come up */
 };
 
 /* NULL when object has no name. The caller's. */

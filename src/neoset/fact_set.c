@@ -369,12 +369,15 @@ static void read_changing(struct neoset_fact *fact, const cJSON *object)
     fact->conditions = cJSON_IsArray(conditions) ? json_print(conditions) : NULL;
     fact->proven = read_proven(status);
     fact->last_update = filled_copy(status, "lastUpdateTime");
+    if (str_equal(json_str(status, "phase"), "Failed"))
+        fact->failure = filled_copy(status, "message");
+    fact->failed_revision = json_int64_or(status, "currentRevision", 0);
 }
 
 static void forget_changing(struct neoset_fact *fact)
 {
-    char **const texts[] = {&fact->version, &fact->described, &fact->conditions, &fact->proven,
-                            &fact->last_update};
+    char **const texts[] = {&fact->version, &fact->described,   &fact->conditions,
+                            &fact->proven,  &fact->last_update, &fact->failure};
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
         str_replace(texts[i], NULL);
     neoset_deciding_done(&fact->deciding);
@@ -427,7 +430,7 @@ void neoset_fact_free(struct neoset_fact *fact)
     char *const texts[] = {fact->namespace,     fact->name,         fact->uid,           fact->version,
                            fact->problem,       fact->service_name, fact->selector_text, fact->match_labels,
                            fact->template_text, fact->first_image,  fact->described,     fact->conditions,
-                           fact->last_update,   fact->selector,     fact->proven};
+                           fact->last_update,   fact->selector,     fact->proven,        fact->failure};
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
         free(texts[i]);
     for (size_t i = 0; i < fact->claim_template_count; i++) {

@@ -266,6 +266,20 @@ static void another_target_supersedes_the_operation(void **state)
     str_replace(&next->go_to, "mysql-3");
     assert_int_equal(scene_submit(scene, next), 0);
     assert_history(scene, "begin intent applied end begin intent");
+    assert_string_equal(scene_sql(scene, "SELECT outcome FROM operation ORDER BY id LIMIT 1"), "superseded");
+}
+
+static void an_operation_that_had_failed_stays_failed_when_another_takes_its_place(void **state)
+{
+    struct scene *scene = *state;
+    scene_answer(scene, scene_send(scene, scene_patch("mysql-4", "b")), 200, pod_text("u1", "11", NULL));
+    struct step_request *next = scene_create("mysql-5", "a");
+    str_replace(&next->go_to, "mysql-3");
+    next->failed_before = xstrdup("it did not come up");
+    assert_int_equal(scene_submit(scene, next), 0);
+    assert_string_equal(scene_sql(scene, "SELECT action || ': ' || reason FROM entry WHERE kind = 'end'"),
+                        "failed: it did not come up");
+    assert_string_equal(scene_sql(scene, "SELECT outcome FROM operation ORDER BY id LIMIT 1"), "failed");
 }
 
 /* --- stopping ------------------------------------------------------------------------------------------- */
@@ -333,6 +347,7 @@ int main(void)
         scene_test(a_freed_gateway_leaves_nothing_with_the_journal),
         scene_test(an_operation_begins_with_its_first_intent_and_ends_after_its_last_step),
         scene_test(another_target_supersedes_the_operation),
+        scene_test(an_operation_that_had_failed_stays_failed_when_another_takes_its_place),
         scene_test(stopping_waits_for_answers),
         scene_test(stopping_sends_nothing_that_has_not_left),
         scene_test(stopping_does_not_wait_for_ever),

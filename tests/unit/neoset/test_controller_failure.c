@@ -349,6 +349,52 @@ static void tries_of_another_target_do_not_count(void **state)
     assert_string_equal(phase, "Canary");
 }
 
+/* --- history -------------------------------------------------------------------------------------------- */
+
+static const char outcome_of_broken[] =
+    "SELECT outcome FROM operation WHERE kind = 'rollout' AND go_to LIKE 'mysql:none%'";
+
+static void assert_history_says_failed(struct scene *scene)
+{
+    assert_string_equal(sql(scene, outcome_of_broken), "failed");
+    const char *why = sql(scene, "SELECT reason FROM entry WHERE kind = 'end' AND action = 'failed'");
+    if (!strstr(why, "does not come up: mysql:none1 of container mysql cannot be pulled"))
+        fail_msg("history says '%s'", why);
+    assert_string_equal(sql(scene, "SELECT count(*) FROM operation WHERE outcome = 'failed'"), "1");
+    assert_history_agrees(scene);
+}
+
+static void one_that_failed_and_was_taken_back_stays_failed_in_history(void **state)
+{
+    struct scene *scene = *state;
+    run_and_break(scene, "mysql:none1");
+    pass(scene, 40 * US_PER_S);
+    set_image(scene, "mysql:8.0");
+    wait_for(scene, "Completed", "mysql:8.0", 3, 240 * US_PER_S);
+    assert_history_says_failed(scene);
+}
+
+static void one_that_failed_and_was_replaced_by_a_new_template_stays_failed_in_history(void **state)
+{
+    struct scene *scene = *state;
+    run_and_break(scene, "mysql:none1");
+    pass(scene, 40 * US_PER_S);
+    set_image(scene, "mysql:8.1");
+    wait_for(scene, "Completed", "mysql:8.1", 3, 240 * US_PER_S);
+    assert_history_says_failed(scene);
+}
+
+static void one_that_had_time_left_is_superseded(void **state)
+{
+    struct scene *scene = *state;
+    run_and_break(scene, "mysql:none1");
+    pass(scene, 10 * US_PER_S);
+    set_image(scene, "mysql:8.1");
+    wait_for(scene, "Completed", "mysql:8.1", 3, 240 * US_PER_S);
+    assert_string_equal(sql(scene, outcome_of_broken), "superseded");
+    assert_string_equal(sql(scene, "SELECT count(*) FROM operation WHERE outcome = 'failed'"), "0");
+}
+
 /* --- volumes -------------------------------------------------------------------------------------------- */
 
 static int count_events(struct scene *scene, const char *reason)
@@ -422,6 +468,9 @@ int main(void)
         scene_test(tries_of_another_target_do_not_count),
         scene_test(a_pending_pod_of_a_template_that_was_given_up_is_replaced_at_once),
         scene_test(a_pod_that_comes_up_after_all_clears_it),
+        scene_test(one_that_failed_and_was_taken_back_stays_failed_in_history),
+        scene_test(one_that_failed_and_was_replaced_by_a_new_template_stays_failed_in_history),
+        scene_test(one_that_had_time_left_is_superseded),
         scene_test(a_volume_that_cannot_grow_is_one_event),
     };
     return cmocka_run_group_tests_name("failure", tests, NULL, NULL);
