@@ -338,25 +338,31 @@ static bool is_refused_lagging(struct converge *converge)
     return true;
 }
 
-/* The set has the declared sizes: whoever made it, it is completed and seen to. */
-static void choose_completing(struct converge *converge)
+/* What only what is kept knows, and what the create could not bring: the newest template of a canary, and
+ * whose the fields are. True: there is something of it to do. */
+static bool choose_restoring(struct converge *converge)
 {
     const cJSON *set = converge->look->set;
     const cJSON *kept = converge->kept;
+    bool is_half = recreate_is_half(set, kept);
     converge->object = set;
-    if (recreate_is_half(set, kept)) {
-        if (is_seen(set) && json_path_str(set, "status", "currentRevision", NULL))
-            converge_go(converge, CONVERGE_SECOND);
-        else
-            converge_wait(converge, ADOPTION_POLL_US,
-                          xasprintf("the controller of StatefulSets has not seen %s yet", converge->name));
-        return;
-    }
-    if (recreate_needs_managers(set, kept)) {
+    if (is_half && !(is_seen(set) && json_path_str(set, "status", "currentRevision", NULL)))
+        converge_wait(converge, ADOPTION_POLL_US,
+                      xasprintf("the controller of StatefulSets has not seen %s yet", converge->name));
+    else if (is_half)
+        converge_go(converge, CONVERGE_SECOND);
+    else if (recreate_needs_managers(set, kept))
         converge_go(converge, CONVERGE_MANAGERS);
-        return;
-    }
-    if (choose_release(converge))
+    else
+        return false;
+    return true;
+}
+
+/* The set has the declared sizes: whoever made it, it is completed and seen to. */
+static void choose_completing(struct converge *converge)
+{
+    const cJSON *kept = converge->kept;
+    if (choose_restoring(converge) || choose_release(converge))
         return;
     const struct volume_item *lagging = find_lagging(converge);
     while (lagging && yields_lagging(converge, lagging))
@@ -415,6 +421,10 @@ void choose_after(struct converge *converge)
                                converge->name, converge->namespace));
         return;
     }
+    /* A command made this set, be it from a manifest that was kept before this one (its create was long on
+     * its way): whatever sizes it has, nothing that is kept may go before the set is whole. */
+    if (kube_object_annotation(converge->look->set, STEP_ANNOTATION) && choose_restoring(converge))
+        return;
     /* What was begun is ended first; what is wanted besides comes when nothing is kept any more. */
     CLEANUP_JSON cJSON *begun = keep_recreation(converge->kept);
     recreate_raise_sizes(begun, converge->look->set);

@@ -519,6 +519,47 @@ static void what_is_changed_between_the_two_steps_stays(void **state)
     assert_non_null(strstr(second, "\"annotations\":{\"restartedAt\":\"now\"}"));
 }
 
+/* A create of another command, from a manifest that was kept before: it was long on its way. What is kept now
+ * is all that knows the newest template. */
+static void half_a_canary_with_old_sizes_is_made_whole_before_it_starts_over(void **state)
+{
+    struct scene *scene = *state;
+    reach_gap_of_canary(scene);
+    CLEANUP_JSON cJSON *late = json_copy(scene->turn.step->body);
+    set_size(late, "1Gi");
+    tell(scene, JOURNAL_OVERTAKEN);
+    set_comes(scene, late, "u2-bcdefghi");
+    change(scene->set,
+           "{'status':{'observedGeneration':1,'currentRevision':'db-1','updateRevision':'db-1'}}");
+    look(scene);
+    expect(scene, CONVERGE_SECOND);
+    CLEANUP_FREE char *second = json_print(scene->turn.step->body);
+    assert_non_null(strstr(second, "mysql:8.1"));
+    change(scene->set,
+           "{'spec':{'updateStrategy':{'type':'RollingUpdate','rollingUpdate':{'partition':1}}}}");
+    apply(scene);
+    look(scene);
+    expect(scene, CONVERGE_MANAGERS);
+    change(scene->set, "{'metadata':{'annotations':null}}");
+    apply(scene);
+    look(scene);
+    expect(scene, CONVERGE_DROP);
+}
+
+static void a_set_that_a_person_made_again_is_not_taken_for_half_a_canary(void **state)
+{
+    struct scene *scene = *state;
+    reach_gap_of_canary(scene);
+    CLEANUP_JSON cJSON *own = json_copy(scene->turn.step->body);
+    set_size(own, "1Gi");
+    tell(scene, JOURNAL_OVERTAKEN);
+    set_comes(scene, own, "u2-bcdefghi");
+    change(scene->set, "{'metadata':{'annotations':null},"
+                       "'status':{'observedGeneration':1,'currentRevision':'db-1','updateRevision':'db-1'}}");
+    look(scene);
+    expect(scene, CONVERGE_DROP);
+}
+
 static void without_its_revision_a_canary_is_made_again_whole(void **state)
 {
     struct scene *scene = *state;
@@ -826,6 +867,8 @@ int main(void)
         RULE(a_kept_manifest_that_somebody_deleted_is_an_alarm),
         RULE(a_canary_is_kept_by_two_steps),
         RULE(what_is_changed_between_the_two_steps_stays),
+        RULE(half_a_canary_with_old_sizes_is_made_whole_before_it_starts_over),
+        RULE(a_set_that_a_person_made_again_is_not_taken_for_half_a_canary),
         RULE(without_its_revision_a_canary_is_made_again_whole),
         RULE(somebody_who_makes_it_again_with_the_old_sizes_is_overcome_three_times),
         RULE(a_claim_that_was_made_meanwhile_is_grown_at_the_end),
