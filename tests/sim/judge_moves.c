@@ -206,7 +206,7 @@ static void check_retry(const struct move *move)
     /* Of which of two updates its container is may be told by nothing that its kubelet reports. */
     if (pod->serving && pod->served_us < move->since_us && !pod->stacked &&
         judge_runs_its_spec(move->judge, pod, move->change->before) &&
-        !judge_is_renamed(pod, move->change->before))
+        !judge_is_beyond_proof(pod, move->change->before))
         judge_break(move->judge, 15, "%s runs the target and is in service, and is deleted", name_of(move));
 }
 

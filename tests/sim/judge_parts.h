@@ -205,10 +205,10 @@ void judge_take_pod(struct judge *judge, const struct kubesim_change *change);
 bool seen_pod_is_serving(const struct seen_pod *pod);
 /* What runs is what its spec asks for, by the kubelet's own books. */
 bool judge_runs_its_spec(struct judge *judge, const struct seen_pod *pod, const cJSON *tree);
-/* The kubelet reports another name of the image that a container runs - two tags of one digest -, and nothing
- * else proves its update: the kubelet is too old for that, or the controller first saw the update when this
- * container was there already. */
-bool judge_is_renamed(const struct seen_pod *pod, const cJSON *tree);
+/* Nothing that the kubelet reports proves the update of a container: the image before has the same digest,
+ * and the kubelet is too old to say more; or it reports another name of the image - two tags of one digest -,
+ * and is too old, or the controller first saw the update when this container was there already. */
+bool judge_is_beyond_proof(const struct seen_pod *pod, const cJSON *tree);
 /* A container was started last from another image than the spec names now. */
 bool judge_runs_another(struct judge *judge, const struct seen_pod *pod, const cJSON *tree);
 const cJSON *judge_pod_tree(struct judge *judge, const char *name);

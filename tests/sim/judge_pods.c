@@ -271,7 +271,15 @@ static bool is_in_witness(const cJSON *tree, const char *container_id)
     return false;
 }
 
-bool judge_is_renamed(const struct seen_pod *pod, const cJSON *tree)
+/* The update's own record of what ran before it names the digest that runs now. */
+static bool has_digest_of_before(const cJSON *tree, const cJSON *container)
+{
+    const char *state = kube_object_annotation(tree, STEP_STATE_ANNOTATION);
+    const char *digest = json_str(container, "imageID");
+    return state && digest && *digest && strstr(state, digest);
+}
+
+bool judge_is_beyond_proof(const struct seen_pod *pod, const cJSON *tree)
 {
     const cJSON *item = NULL;
     cJSON_ArrayForEach (item, json_path(tree, "status", "containerStatuses", NULL)) {
@@ -279,6 +287,8 @@ bool judge_is_renamed(const struct seen_pod *pod, const cJSON *tree)
         const char *told = json_str(item, "image");
         bool is_renamed = spec && told && !strchr(spec, '@') && !str_ends_with(told, spec);
         if (is_renamed && (pod->is_old || is_in_witness(tree, json_str(item, "containerID"))))
+            return true;
+        if (pod->is_old && has_digest_of_before(tree, item))
             return true;
     }
     return false;
