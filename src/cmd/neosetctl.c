@@ -385,6 +385,12 @@ static int run_continue(struct program *program, struct error **err)
                          ? "nothing is half done, as the cluster and your own journal tell it"
                          : "nothing is half done here, as the cluster and your own journal tell it: -A "
                            "looks everywhere");
+    bool only_shows = option_flag(program->options, "dry-run") || !ctl_is_text(&program->look);
+    if (r == 0 && count > 0 && !only_shows)
+        return error_set(err, ERROR_FAILED,
+                         "%" PRId64
+                         " adoption%s not gone on with: on or back is yours to say, by the commands above",
+                         count, count == 1 ? " is" : "s are");
     return r;
 }
 

@@ -483,11 +483,13 @@ static int out_of_time(const struct adoption *adoption, struct error **err)
     const char *what = adoption->waits_for ? adoption->waits_for : "nothing is known to be in the way";
     if (!adoption->has_written)
         return error_set(err, ERROR_TIMED_OUT, "%s, nothing was written: %s", why, what);
+    /* Whether there is a way back depends on what others did meanwhile: `continue` looks. */
     return error_set(
         err, ERROR_TIMED_OUT,
-        "%s: %s; nothing is lost: `neosetctl adopt statefulset/%s -n %s` goes on, `neosetctl adopt --undo "
-        "%s -n %s` goes back",
-        why, what, wanted->name, wanted->server->namespace, wanted->name, wanted->server->namespace);
+        "%s: %s; nothing is lost: `neosetctl adopt %s%s -n %s` goes on, `neosetctl continue -n %s` "
+        "shows where it stands and the way back",
+        why, what, wanted->goes_back ? "--undo " : "statefulset/", wanted->name, wanted->server->namespace,
+        wanted->server->namespace);
 }
 
 static int run_turns(struct adoption *adoption, struct error **err)

@@ -192,9 +192,12 @@ static void without_a_controller_the_statefulset_keeps_its_pods(void **state)
     CLEANUP_FREE char *before = pods_text(stage, false);
     expect_run(stage, "adopt statefulset/db --yes --timeout 3s", 1, NULL,
                "neoset-controller has not seen NeoSet db");
+    assert_non_null(strstr(stage->run.errors,
+                           "`neosetctl adopt statefulset/db -n default` goes on, `neosetctl "
+                           "continue -n default` shows where it stands and the way back"));
     assert_pods(stage, before, "StatefulSet");
-    expect_run(stage, "continue", 0, "db in namespace default: the adoption of StatefulSet is not finished\n",
-               NULL);
+    expect_run(stage, "continue", 1, "db in namespace default: the adoption of StatefulSet is not finished\n",
+               "1 adoption is not gone on with: on or back is yours to say");
     expect_said(stage,
                 "  stands     NeoSet db is made, and paused; the StatefulSet still has its pods (3)\n");
     expect_said(stage,
@@ -205,6 +208,7 @@ static void without_a_controller_the_statefulset_keeps_its_pods(void **state)
                 "StatefulSet and its pods are not touched\n");
     expect_run(stage, "status db", 0, "db-2  other  not taken over", NULL);
     assert_non_null(strstr(stage->run.output, "  StatefulSet db still has it\n"));
+    expect_run(stage, "continue --dry-run", 0, "db in namespace default: the adoption of StatefulSet", NULL);
     expect_run(stage, "continue -A -o csv", 0,
                "\"neosetctl adopt statefulset/db -n default\",\"neosetctl adopt --undo db -n default\"",
                NULL);
@@ -235,8 +239,9 @@ static void who_asks_again_in_a_gap_is_told_where_it_stands_and_how_to_go_on(voi
 {
     struct stage *stage = *state;
     keep(stage, "gap", "'apps.neo.io/adopted-by':'gap'");
-    expect_run(stage, "continue", 0,
-               "gap in namespace default: the adoption of StatefulSet is not finished\n", NULL);
+    expect_run(stage, "continue", 1,
+               "gap in namespace default: the adoption of StatefulSet is not finished\n",
+               "is not gone on with");
     expect_said(stage,
                 "  stands     the pods belong to nobody, and run on: neither set is there; the manifest is "
                 "kept (ControllerRevision gap-kept)\n");
@@ -322,10 +327,10 @@ static void a_statefulset_that_goes_with_its_pods_is_an_alarm(void **state)
                "ALARM: StatefulSet db is being deleted together");
     /* Nothing was kept: nobody says that there is a way back. */
     expect_run(
-        stage, "continue", 0,
+        stage, "continue", 1,
         "  stands     ALARM: the StatefulSet is being deleted together with its pods: those that still "
         "name it may die; nobody kept its manifest\n",
-        NULL);
+        "is not gone on with");
     expect_said(stage,
                 "             when it is gone, neoset-controller takes over the pods that are left, and "
                 "makes those that are not\n");
@@ -335,7 +340,7 @@ static void a_statefulset_that_goes_with_its_pods_is_an_alarm(void **state)
     assert_null(strstr(stage->run.output, "go back"));
     stage_write(stage, "PATCH", SETS "/db", "{'metadata':{'finalizers':null}}");
     wait_until(stage, "the StatefulSet is gone", set_is_gone);
-    expect_run(stage, "continue", 0, "  stands     the StatefulSet is gone, ", NULL);
+    expect_run(stage, "continue", 1, "  stands     the StatefulSet is gone, ", "is not gone on with");
     expect_said(stage, "  go back    none: nobody kept the StatefulSet's manifest\n");
     expect_run(stage, "adopt statefulset/db --dry-run", 0, "the StatefulSet is gone, NeoSet db takes", NULL);
     assert_null(strstr(stage->run.output, "go back"));
