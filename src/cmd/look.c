@@ -7,13 +7,19 @@
 #include <time.h>
 #include <unistd.h>
 
+/* The terminal takes escape sequences. */
+static bool knows_codes(void)
+{
+    const char *terminal = getenv("TERM");
+    return terminal && *terminal && !str_equal(terminal, "dumb");
+}
+
 static bool wants_color(const char *when, bool is_terminal)
 {
     if (!str_equal(when, "auto"))
         return str_equal(when, "always");
     const char *no_color = getenv("NO_COLOR");
-    const char *terminal = getenv("TERM");
-    return is_terminal && !(no_color && *no_color) && terminal && *terminal && !str_equal(terminal, "dumb");
+    return is_terminal && !(no_color && *no_color) && knows_codes();
 }
 
 static size_t terminal_columns(bool is_terminal)
@@ -59,6 +65,11 @@ void look_refresh(struct sheet_look *look)
 {
     if (look->is_terminal)
         look->columns = terminal_columns(true);
+}
+
+bool look_redraws(const struct sheet_look *look)
+{
+    return look->is_terminal && knows_codes();
 }
 
 size_t look_rows(void)

@@ -21,5 +21,7 @@ struct look_wish {
 void look_make(const struct look_wish *wish, struct sheet_look *ret);
 /* Asks the terminal for its width anew: people drag windows. */
 void look_refresh(struct sheet_look *look);
+/* Standard output is a terminal that takes escape sequences: what was drawn may be drawn over. */
+bool look_redraws(const struct sheet_look *look);
 /* Lines of the terminal; 0: no terminal, or it does not say. */
 size_t look_rows(void);

@@ -172,19 +172,38 @@ static int line_of(const struct ctl_follow *what, const struct ctl_picture *pict
     return r;
 }
 
+/* What is drawn, the caller's. On a terminal too low for the report the line of a log stands above it: what
+ * is waited for and why is seen in any case. */
+static int frame_of(const struct ctl_follow *what, const struct ctl_picture *picture, char **ret,
+                    struct error **err)
+{
+    CLEANUP_FREE char *text = NULL;
+    CLEANUP_FREE char *line = NULL;
+    look_refresh(what->look);
+    int r = report(what, picture, &text, err);
+    if (r < 0)
+        return r;
+    drop_own_command(&picture->set, text);
+    size_t height = look_rows();
+    bool fits = height == 0 || ctl_rows_of(text, MAX(what->look->columns, 1)) < height;
+    if (!fits)
+        r = line_of(what, picture, &line, err);
+    if (r == 0)
+        *ret = fits ? STEAL(text) : xasprintf("%s\n%s", line, text);
+    return r;
+}
+
 static int show_picture(struct follower *follower, const struct ctl_picture *picture, struct error **err)
 {
     const struct ctl_follow *what = follower->what;
     int r = refresh(what, picture->at_us, err);
     if (r < 0)
         return r;
-    if (what->look->is_terminal) {
+    if (look_redraws(what->look)) {
         CLEANUP_FREE char *text = NULL;
-        look_refresh(what->look);
-        r = report(what, picture, &text, err);
+        r = frame_of(what, picture, &text, err);
         if (r < 0)
             return r;
-        drop_own_command(&picture->set, text);
         draw(follower, text);
         return out_flush(what->out, err);
     }

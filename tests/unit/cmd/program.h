@@ -19,6 +19,7 @@ enum { PROGRAM_OUTPUT_MAX = 16 * 1024 * 1024, PROGRAM_ARGUMENTS_MAX = 64, PROGRA
 struct program_run {
     const char *environment[8]; /* "NAME=value", "NAME" removes; ended by NULL */
     unsigned short columns;     /* of the terminal; 0: stdout and stderr are pipes */
+    unsigned short rows;        /* of the terminal; 0: 24 */
     int exit_code;              /* -1: ended by a signal */
     char *output;
     char *errors; /* on a terminal: "" (both are one) */
@@ -81,7 +82,7 @@ static inline void program_run(struct program_run *run, const char *name, const 
     int fds[2] = {-1, -1};
     pid_t pid;
     if (run->columns > 0) {
-        struct winsize size = {.ws_row = 24, .ws_col = run->columns};
+        struct winsize size = {.ws_row = run->rows > 0 ? run->rows : 24, .ws_col = run->columns};
         pid = forkpty(&fds[0], NULL, NULL, &size);
         if (pid == 0)
             program_child(run, path, words);

@@ -19,6 +19,13 @@
     "{'status':{'observedGeneration':0,'phase':'RollingOut','updateRevisionName':'b','currentRevisionName':" \
     "'a','message':'it rolls.'}}"
 
+#define FAILED_BY_NOW                                                                                        \
+    "{'status':{'observedGeneration':9,'phase':'Failed','updateRevisionName':'b','currentRevisionName':'a'," \
+    "'message':'mysql-1 does not come up.'}}"
+#define FAILED_BEFORE                                                                                        \
+    "{'status':{'observedGeneration':1,'phase':'Failed','updateRevisionName':'b','currentRevisionName':'a'," \
+    "'message':'mysql-1 does not come up.'}}"
+
 static void make_watched(struct stage *stage, const char *status)
 {
     make_set(stage, "default", "mysql");
@@ -68,6 +75,7 @@ static void a_watch_is_redrawn_in_place_on_a_terminal(void **state)
     pid_t other = change_soon(stage, "PATCH", AT_REST);
     stage->run.columns = 80;
     stage->run.environment[3] = "NO_COLOR=1";
+    stage->run.environment[4] = "TERM=xterm";
     const struct program_run *ended = stage_run(stage, "neosetctl", "status mysql -w");
     waitpid(other, NULL, 0);
     assert_int_equal(ended->exit_code, 0);
@@ -81,6 +89,53 @@ static void a_watch_is_redrawn_in_place_on_a_terminal(void **state)
     assert_non_null(strstr(last, "\x1b[K"));
     assert_null(strstr(ended->output, "\x1b[3"));
     stage->run.columns = 0;
+}
+
+static int lines_of(const char *text)
+{
+    int rows = 0;
+    for (; *text; text++)
+        rows += *text == '\n';
+    return rows;
+}
+
+static void a_watch_draws_nothing_over_on_a_terminal_that_cannot(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, true);
+    make_watched(stage, UNDER_WAY);
+    pid_t other = change_soon(stage, "PATCH", AT_REST);
+    stage->run.columns = 200;
+    stage->run.environment[3] = "TERM=dumb";
+    const struct program_run *ended = stage_run(stage, "neosetctl", "status mysql -w");
+    waitpid(other, NULL, 0);
+    assert_int_equal(ended->exit_code, 0);
+    assert_null(strchr(ended->output, '\x1b'));
+    assert_non_null(strstr(ended->output, "Z NeoSet mysql in default: changed, and no controller has"));
+    assert_non_null(strstr(ended->output, "Z NeoSet mysql in default: Completed, 0 of 0 updated"));
+    stage->run.columns = 0;
+}
+
+static void a_watch_on_a_low_terminal_says_first_why_it_waits(void **state)
+{
+    struct stage *stage = *state;
+    start_server(stage, NULL, true);
+    make_watched(stage, FAILED_BY_NOW);
+    stage->run.columns = 100;
+    stage->run.rows = 4;
+    stage->run.environment[3] = "NO_COLOR=1";
+    stage->run.environment[4] = "TERM=xterm";
+    const struct program_run *ended = stage_run(stage, "neosetctl", "status mysql -w");
+    assert_int_equal(ended->exit_code, 3);
+    const char *first = strchr(ended->output, '\n');
+    assert_non_null(first);
+    CLEANUP_FREE char *line = xstrndup(ended->output, (size_t)(first - ended->output));
+    if (!strstr(line, "Failed, 0 of 0 updated, 0 ready, stage 0: mysql-1 does not come up."))
+        fail_msg("first is: %s", line);
+    /* No more than the terminal takes, with the cursor below. */
+    assert_true(lines_of(ended->output) <= 3);
+    stage->run.columns = 0;
+    stage->run.rows = 0;
 }
 
 static void a_watch_takes_the_journal_too(void **state)
@@ -110,13 +165,6 @@ static void a_watch_of_a_set_that_goes_away_says_so(void **state)
 
 /* --- a rollout that failed ------------------------------------------------------------------------------ */
 
-#define FAILED_BY_NOW                                                                                        \
-    "{'status':{'observedGeneration':9,'phase':'Failed','updateRevisionName':'b','currentRevisionName':'a'," \
-    "'message':'mysql-1 does not come up.'}}"
-#define FAILED_BEFORE                                                                                        \
-    "{'status':{'observedGeneration':1,'phase':'Failed','updateRevisionName':'b','currentRevisionName':'a'," \
-    "'message':'mysql-1 does not come up.'}}"
-
 static void a_failed_rollout_ends_with_its_own_exit_code(void **state)
 {
     struct stage *stage = *state;
@@ -131,6 +179,7 @@ static void a_failed_rollout_ends_with_its_own_exit_code(void **state)
     expect_run(stage, "why mysql", 3, "because mysql-1 does not come up.\n", NULL);
     expect_run(stage, "get mysql", 0, "Failed", NULL);
     expect_run(stage, "status --help", 0, "  3   status, status -w, why: the rollout has failed\n", NULL);
+    expect_run(stage, "pause --help", 0, "  2   refused: nothing was written\n  64  wrong usage\n", NULL);
 }
 
 /* What failed was the rollout before: the new spec has not been looked at. */
@@ -354,6 +403,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         stage_test(a_watch_appends_a_line_for_each_change_and_ends),
         stage_test(a_watch_is_redrawn_in_place_on_a_terminal),
+        stage_test(a_watch_draws_nothing_over_on_a_terminal_that_cannot),
+        stage_test(a_watch_on_a_low_terminal_says_first_why_it_waits),
         stage_test(a_watch_takes_the_journal_too),
         stage_test(a_watch_of_a_set_that_goes_away_says_so),
         stage_test(a_failed_rollout_ends_with_its_own_exit_code),
