@@ -181,13 +181,14 @@ static const struct option_example examples[] = {
 };
 
 static const struct option_exit exits[] = {
-    {AUDIT_EXIT_DONE, "done"},
-    {AUDIT_EXIT_FAILED, "failure (the journal cannot be read, the output cannot be written)"},
-    {AUDIT_EXIT_USAGE, "wrong usage"},
+    {AUDIT_EXIT_DONE, "done", 0},
+    {AUDIT_EXIT_FAILED, "failure (the journal cannot be read, the output cannot be written)", 0},
+    {AUDIT_EXIT_USAGE, "wrong usage", 0},
     {AUDIT_EXIT_NOT_FOUND,
-     "not found: no such operation (show, timeline), nothing about such an object (timeline)"},
-    {AUDIT_EXIT_BROKEN, "verification failed: the journal was changed, went back, or forked"},
-    {AUDIT_EXIT_IN_DOUBT, "steps are in doubt (in-doubt --check)"},
+     "not found: no such operation (show, timeline), nothing about such an object (timeline)",
+     OF(SHOW) | OF(TIMELINE)},
+    {AUDIT_EXIT_BROKEN, "verification failed: the journal was changed, went back, or forked", 0},
+    {AUDIT_EXIT_IN_DOUBT, "steps are in doubt (in-doubt --check)", OF(IN_DOUBT)},
     {0},
 };
 
@@ -242,6 +243,8 @@ int audit_options_filter(const struct options *options, int64_t now_us, struct a
     *ret = (struct audit_filter){0};
     if (takes(options, "namespace"))
         ret->namespace = option_text(options, "namespace");
+    if (ret->namespace && !*ret->namespace)
+        return error_set(err, ERROR_USAGE, "--namespace \"\": give a name, or --all-namespaces");
     if (ret->namespace && option_flag(options, "all-namespaces"))
         return error_set(err, ERROR_USAGE,
                          "--namespace and --all-namespaces contradict each other: give one of them");

@@ -77,10 +77,10 @@ static const struct option_example examples[] = {
 };
 
 static const struct option_exit exits[] = {
-    {0, "stopped as asked (SIGTERM, SIGINT, SIGHUP, or --once is done)"},
-    {1, "failure: the last line of the log says what and what to do"},
-    {64, "wrong usage"},
-    {0, NULL},
+    {0, "stopped as asked (SIGTERM, SIGINT, SIGHUP, or --once is done)", 0},
+    {1, "failure: the last line of the log says what and what to do", 0},
+    {64, "wrong usage", 0},
+    {0},
 };
 
 const struct option_program controller_program = {

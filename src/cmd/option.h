@@ -48,7 +48,8 @@ struct option_example {
 
 struct option_exit {
     int code;
-    const char *what; /* NULL ends a table */
+    const char *what;  /* NULL ends a table */
+    uint64_t commands; /* mask of the commands that end with it; 0: all */
 };
 
 struct option_program {

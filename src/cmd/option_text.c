@@ -6,13 +6,17 @@
 
 enum { TEXT_COLUMNS = 100, LEFT_COLUMN_MAX = 34 };
 
+/* commands: a mask, 0: all. command NULL: the whole program. */
+static bool is_of(const struct option_program *program, uint64_t commands,
+                  const struct option_command *command)
+{
+    return !command || commands == 0 || (commands & (UINT64_C(1) << (command - program->commands))) != 0;
+}
+
 static bool applies(const struct option_program *program, const struct option_spec *spec,
                     const struct option_command *command)
 {
-    if (spec->is_hidden)
-        return false;
-    return !command || spec->commands == 0 ||
-           (spec->commands & (UINT64_C(1) << (command - program->commands))) != 0;
+    return !spec->is_hidden && is_of(program, spec->commands, command);
 }
 
 /* "-n, --namespace NS" */
@@ -144,13 +148,15 @@ static void add_options(struct buf *out, const struct option_program *program,
     add_row(out, "    --version", width, "show the version");
 }
 
-static void add_exits(struct buf *out, const struct option_program *program)
+static void add_exits(struct buf *out, const struct option_program *program,
+                      const struct option_command *command)
 {
     if (!program->exits)
         return;
     buf_add_text(out, "\nExit codes:\n");
     for (const struct option_exit *code = program->exits; code->what; code++)
-        buf_addf(out, "  %-3d %s\n", code->code, code->what);
+        if (is_of(program, code->commands, command))
+            buf_addf(out, "  %-3d %s\n", code->code, code->what);
 }
 
 char *option_help_text(const struct option_program *program, const struct option_command *command)
@@ -174,7 +180,7 @@ char *option_help_text(const struct option_program *program, const struct option
     if (!command && program->commands)
         add_commands(&out, program, NULL);
     add_options(&out, program, command);
-    add_exits(&out, program);
+    add_exits(&out, program, command);
     ENSURE(!out.overflowed);
     return buf_take(&out);
 }

@@ -95,7 +95,7 @@ static const struct option_command commands[] = {
         {.name = "continue",
          .help = "what was begun and not ended: go on with it",
          .more = "Volumes that are half grown are grown to the end. Of an adoption, the commands that go "
-                 "on and back are shown."},
+                 "on and back are shown: which one is yours to say, and until then this ends with 1."},
     [INDEX_SETTLE] =
         {.name = "settle",
          .arguments = "KIND/NAME",
@@ -267,7 +267,7 @@ static const struct option_spec specs[] = {
      .commands = OF(SETTLE)},
     {.name = "request-timeout",
      .value = "TIME",
-     .help = "how long to wait for the server",
+     .help = "how long to wait for the server; 0: ten minutes, as with anything longer",
      .fallback = "30s"},
     {.name = "color", .value = "WHEN", .help = "colours", .fallback = "auto", .choices = "auto|always|never"},
     {0},
@@ -315,11 +315,11 @@ static const struct option_example examples[] = {
 };
 
 static const struct option_exit exits[] = {
-    {NEOSETCTL_EXIT_DONE, "done"},
-    {NEOSETCTL_EXIT_FAILED, "failure"},
-    {NEOSETCTL_EXIT_REFUSED, "refused: nothing was written"},
-    {NEOSETCTL_EXIT_ROLLOUT_FAILED, "status, status -w, why: the rollout has failed"},
-    {NEOSETCTL_EXIT_USAGE, "wrong usage"},
+    {NEOSETCTL_EXIT_DONE, "done", 0},
+    {NEOSETCTL_EXIT_FAILED, "failure", 0},
+    {NEOSETCTL_EXIT_REFUSED, "refused: nothing was written", 0},
+    {NEOSETCTL_EXIT_ROLLOUT_FAILED, "status, status -w, why: the rollout has failed", OF(STATUS) | OF(WHY)},
+    {NEOSETCTL_EXIT_USAGE, "wrong usage", 0},
     {0},
 };
 

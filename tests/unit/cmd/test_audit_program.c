@@ -86,6 +86,7 @@ static void exit_codes_are_those_that_scripts_rely_on(void **state)
         {"list --since today --until yesterday --journal JOURNAL", 2, "not before"},
         {"list --for mysql --journal JOURNAL", 2, "KIND/NAME"},
         {"list -A -n prod --journal JOURNAL", 2, "contradict"},
+        {"list --namespace= --journal JOURNAL", 2, "give a name, or --all-namespaces"},
         {"list --kind rollouts --journal JOURNAL", 2,
          "no operation is of kind \"rollouts\": there are rollout, "},
         {"list --kind update-in-place --journal JOURNAL", 2, "undo, settle"},

@@ -58,7 +58,8 @@ static const struct option_spec try_options[] = {
      .commands = UINT64_C(1) << GO},
     {0},
 };
-static const struct option_exit try_exits[] = {{0, "done"}, {64, "usage"}, {0}};
+static const struct option_exit try_exits[] = {
+    {0, "done", 0}, {3, "went astray", UINT64_C(1) << GO}, {64, "usage", 0}, {0}};
 static const struct option_example try_examples[] = {{"go", "Go there", "try go there"}, {0}};
 static const struct option_program try = {.name = "try",
                                           .summary = "tries",
@@ -284,8 +285,10 @@ static void help_comes_with_examples_first(void **state)
     assert_non_null(strstr(option_answer(command), "try stop [options]"));
     assert_null(strstr(option_answer(command), "--speed"));
     assert_null(strstr(option_answer(command), "try go there"));
+    assert_null(strstr(option_answer(command), "went astray"));
     CLEANUP_OPTIONS struct options *other = parsed("help go");
     assert_non_null(strstr(option_answer(other), "--speed"));
+    assert_non_null(strstr(option_answer(other), "  3   went astray\n"));
     CLEANUP_OPTIONS struct options *version = parsed("--version");
     assert_true(str_starts_with(option_answer(version), "try "));
 }
