@@ -138,20 +138,10 @@ void step_request_free(struct step_request *request)
     if (!request)
         return;
     char *const texts[] = {
-        request->namespace,
-        request->name,
-        request->subresource,
-        request->uid,
-        request->version,
-        request->fingerprint,
-        request->reason,
-        request->operation_kind,
-        request->come_from,
-        request->go_to,
-        request->failed_before,
-        request->operation_namespace,
-        request->operation_name,
-        request->field_manager,
+        request->namespace,      request->name,          request->subresource,   request->uid,
+        request->version,        request->fingerprint,   request->reason,        request->operation_kind,
+        request->come_from,      request->go_to,         request->failed_before, request->operation_namespace,
+        request->operation_name, request->field_manager,
     };
     for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
         free(texts[i]);

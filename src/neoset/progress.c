@@ -189,7 +189,8 @@ void plan_ends(struct plan *plan)
 {
     const struct neoset_deciding *now = &plan->now, *next = &plan->next;
     if (now->present && !str_equal(now->target, next->target)) {
-        /* A rollout that did not complete is superseded by the first step of the next. */
+        /* The first step of the next ends a rollout that did not complete (step_request.failed_before says as
+         * what). */
         if (str_equal(next->stable, now->target) && !str_equal(now->stable, now->target))
             end_operation(plan, "rollout", "completed", true, "every pod runs the target");
         return;
