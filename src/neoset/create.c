@@ -129,9 +129,9 @@ static bool is_its_turn(struct plan *plan, const struct slot *slot)
     for (const struct slot *below = plan->slots; below < slot; below++) {
         if (!below->in_range || below->available)
             continue;
+        is_held = is_held || below->broken;
         if (lost && is_taken_down(plan, below))
             continue;
-        is_held = is_held || below->broken;
         if (taken_down && (below->broken || (is_held && !below->pod)))
             continue;
         CLEANUP_FREE char *name = slot_name(plan, slot), *waited = slot_name(plan, below);

@@ -177,6 +177,31 @@ static void a_healthy_lower_pod_that_died_comes_back_while_a_higher_one_is_down(
     assert_int_equal(fake_number(fake, "availableReplicas"), 3);
 }
 
+/* In order, and db-0 is broken: it is mended when the canary is up, which was taken down and is above one
+ * that is missing, and which itself waits for db-0. Somebody has to be first. */
+static void a_pod_that_was_taken_down_waits_for_none_that_waits_for_a_broken_one(void **state)
+{
+    (void)state;
+    CLEANUP_FAKE struct fake *fake = make_running(3, "db:1");
+    fake_set_image(fake, "db:unready");
+    fake_run(fake, 30);
+    assert_string_equal(fake_image(fake, "db-2"), "db:unready");
+    /* db-0 broke on the same version, before the set was scaled out. */
+    cJSON *db_0 = fake_pod(fake, "db-0");
+    json_set_str(json_path(db_0, "spec", "containers", NULL)->child, "image", "db:unready");
+    json_set_str(json_path(db_0, "metadata", "labels", NULL), "controller-revision-hash",
+                 fake_revision(fake, "db-2"));
+    cJSON *left = json_path(fake->set, "status", "leftStableOrdinals", NULL);
+    json_append_item(left, cJSON_CreateNumber(0));
+    fake_run(fake, 3);
+    fake_delete_pod(fake, "db-1");
+    fake_delete_pod(fake, "db-2");
+    fake_set_image(fake, "db:2");
+    fake_run(fake, 600);
+    assert_int_equal(fake_number(fake, "availableReplicas"), 3);
+    assert_string_equal(fake_image(fake, "db-0"), "db:2");
+}
+
 static void scaling_down_takes_the_highest_one_at_a_time(void **state)
 {
     (void)state;
@@ -391,6 +416,7 @@ int main(void)
         cmocka_unit_test(ordered_creation_halts_while_a_lower_pod_is_not_available),
         cmocka_unit_test(parallel_creation_doubles),
         cmocka_unit_test(a_healthy_lower_pod_that_died_comes_back_while_a_higher_one_is_down),
+        cmocka_unit_test(a_pod_that_was_taken_down_waits_for_none_that_waits_for_a_broken_one),
         cmocka_unit_test(scaling_down_takes_the_highest_one_at_a_time),
         cmocka_unit_test(scaling_down_halts_while_a_lower_pod_is_down_but_not_for_the_victim),
         cmocka_unit_test(parallel_scaling_down_takes_all_at_once),
