@@ -480,6 +480,10 @@ void judge_take_revision(struct judge *judge, const struct kubesim_change *chang
         check_made(judge, change);
     if (change->after || !str_starts_with(change->audit_id ? change->audit_id : "", "neo-"))
         return;
+    /* It was on its way when the storage was restored: what named nothing then names it again. */
+    const struct seen_key *key = judge_key_of(judge, change->audit_id);
+    if (judge->rewound_us > 0 && key && key->decided_us <= judge->rewound_us)
+        return;
     for (int i = 0; i < judge->world->draw->set_count; i++) {
         const struct seen_set *set = &judge->sets[i];
         const struct seen_status *status = seen_status_now(set);
