@@ -146,6 +146,7 @@ struct seen_statefulset {
     struct wanted_replicas wanted[WANTED_MAX]; /* a ring */
     unsigned wanted_count;
     bool wanted_while_dying;             /* the newest was asked of a set that was on its way out */
+    int64_t gone_us;                     /* when it last went */
     cJSON *template;                     /* of pods, as others want it; NULL before */
     char *sizes;                         /* of its claims, before somebody raised them */
     char canary_revision[NAME_MAX_HERE]; /* of what is below the partition */

@@ -134,7 +134,9 @@ static void judge_made(struct judge *judge, const struct kubesim_change *change)
     const struct seen_statefulset *set = seen(judge);
     judge->report->remade++;
     int number = replicas_of(change->after), least = 0;
-    int64_t since_us = judge_now_us(judge) - NOTED_WITHIN_US - 8 * judge->world->draw->network_us;
+    /* Nobody can see any more what was asked of it right before it went, however long its create then takes.
+     */
+    int64_t since_us = set->gone_us - NOTED_WITHIN_US - 8 * judge->world->draw->network_us;
     int64_t wanted_us =
         set->wanted_count ? set->wanted[(set->wanted_count - 1) % WANTED_MAX].at_us : NEVER_US;
     bool is_excused = judge->fault_pending || judge->disturbed_us >= wanted_us;
@@ -226,8 +228,10 @@ void judge_take_statefulset(struct judge *judge, const struct kubesim_change *ch
     } else if (after) {
         take_others_word(judge, change);
     }
-    if (!after)
+    if (!after) {
         forget_nothing(judge, before);
+        set->gone_us = judge_now_us(judge);
+    }
     if (!before)
         set->wanted_while_dying = false;
     snprintf(set->uid, sizeof(set->uid), "%s", after ? kube_object_uid(after) : "");
