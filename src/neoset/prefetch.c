@@ -214,7 +214,8 @@ static bool look_up_wait(const struct plan *plan, const struct need *need, struc
            plan->at->wait(plan->at->context, wait_prefetch, KUBE_POD, need->name, budget_us(plan), ret);
 }
 
-static void wait_for(struct plan *plan, const struct need *need)
+/* stands: its time stands still. */
+static void wait_for(struct plan *plan, const struct need *need, bool stands)
 {
     CLEANUP_FREE char *images = images_text(need);
     plan_add_wait(&plan->out->waits, &plan->out->wait_count,
@@ -224,7 +225,7 @@ static void wait_for(struct plan *plan, const struct need *need)
                       .name = need->name,
                       .budget_us = budget_us(plan),
                       .reason = xasprintf("until %s is on node %s", images, need->node),
-                      .held = plan->spec->pause,
+                      .held = plan->spec->pause || stands,
                   });
 }
 
@@ -290,6 +291,13 @@ static bool is_candidate(const struct plan *plan, const struct slot *slot)
     return fits && !begun;
 }
 
+/* Nobody fetches them, and nothing hinders: the pod that they are for has to come back into service first. */
+static bool is_put_off(const struct plan *plan, const struct need *need, const char *why)
+{
+    struct neoset_open_step open;
+    return !need->pod && !why && !plan->at->open_step(plan->at->context, KUBE_POD, need->name, &open);
+}
+
 /* Goes on waiting for this pod, or for the one to be made; false: there is nothing to wait for any more. */
 static bool keep(struct plan *plan, const struct slot *slot, const struct need *need)
 {
@@ -310,7 +318,7 @@ static bool keep(struct plan *plan, const struct slot *slot, const struct need *
         return false;
     if (waited && view.expired && plan->spec->pause)
         return false; /* a pause ends what failed */
-    wait_for(plan, need);
+    wait_for(plan, need, is_put_off(plan, need, why));
     if (waited && view.expired) {
         tell_failed(plan, slot, need, why);
         if (!need->pod) /* it may be let in one day */
@@ -404,7 +412,7 @@ static void fetch(struct plan *plan, const struct slot *slot, const struct need 
     tell_waiting(plan, slot, need, why);
     if (!need->pod) {
         create(plan, slot, need);
-        wait_for(plan, need);
+        wait_for(plan, need, false);
     }
     fetch_ahead(plan, slot);
 }

@@ -41,7 +41,7 @@ struct fake {
     bool no_kubelet;       /* nothing syncs */
     const char
         *wait_expired;    /* the wait of this pod ran out; "prefetch", "grow": every wait of that action */
-    char *waits;          /* action and name of each that the last turn wants, one a line */
+    char *waits;          /* action and name of each that the last turn wants, one a line; "held" behind it */
     const char *open_pod; /* a step of this pod is in doubt */
     bool old_kubelet;     /* reports no observedGeneration */
     char *events;         /* reasons, one a line */

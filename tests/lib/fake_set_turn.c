@@ -119,7 +119,8 @@ static void note_waits(struct fake *fake, const struct neoset_decision *decision
     fake->waits = xstrdup("");
     for (size_t i = 0; i < decision->wait_count; i++) {
         const struct neoset_wait *wait = &decision->waits[i];
-        char *all = xasprintf("%s%s %s\n", fake->waits, wait->action, wait->name);
+        char *all =
+            xasprintf("%s%s %s\n%s", fake->waits, wait->action, wait->name, wait->held ? "held\n" : "");
         free(fake->waits);
         fake->waits = all;
     }

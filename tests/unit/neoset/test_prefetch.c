@@ -408,6 +408,32 @@ static void a_pause_ends_what_failed_and_holds_what_waits(void **state)
 
 /* --- hindrances ----------------------------------------------------------------------------------------- */
 
+/* The pod that fetched is gone, and the one that it is for has to be available again before there is another:
+ * that is no time in which an image could come. */
+static void time_in_which_nobody_fetches_does_not_count(void **state)
+{
+    (void)state;
+    CLEANUP_FAKE struct fake *fake = make_running(3, "Required");
+    fake_set_image(fake, "db:none");
+    fake_run(fake, 20);
+    assert_non_null(strstr(fake->waits, "prefetch db-prefetch-"));
+    assert_null(strstr(fake->waits, "held"));
+    cJSON *container = json_path(fake_pod(fake, "db-2"), "spec", "containers", NULL)->child;
+    json_set_str(container, "image", "db:unready");
+    fake_run(fake, 3);
+    assert_null(strstr(fake->waits, "held"));
+    json_delete(cJSON_DetachItemFromArray(fake->prefetches, 0));
+    fake_turn(fake);
+    assert_int_equal(fake_number(fake, "availableReplicas"), 2);
+    assert_non_null(strstr(fake->waits, "prefetch db-prefetch-"));
+    assert_non_null(strstr(fake->waits, "held"));
+    json_set_str(container, "image", "db:1");
+    fake_run(fake, 60);
+    assert_int_equal(fake_number(fake, "availableReplicas"), 3);
+    assert_int_equal(fake->counts.prefetches, 2);
+    assert_null(strstr(fake->waits, "held"));
+}
+
 static void if_possible_goes_on_without_what_cannot_be_had(void **state)
 {
     (void)state;
@@ -558,6 +584,7 @@ int main(void)
         cmocka_unit_test(it_clears_when_the_image_appears),
         cmocka_unit_test(it_clears_by_a_new_template_an_undo_and_by_never),
         cmocka_unit_test(a_pause_ends_what_failed_and_holds_what_waits),
+        cmocka_unit_test(time_in_which_nobody_fetches_does_not_count),
         cmocka_unit_test(if_possible_goes_on_without_what_cannot_be_had),
         cmocka_unit_test(required_waits_and_says_so),
         cmocka_unit_test(a_name_that_is_taken_is_left_alone),
