@@ -78,13 +78,19 @@ void gateway_end_operation(struct gateway *gateway, const char *kind, enum kube_
                       outcome, reason);
 }
 
+/* What has no goal in words (a repair, a clean-up) is stored with an empty one. */
+static bool has_goal(const struct journal_open_operation *open, const struct step_request *request)
+{
+    return str_equal(open->go_to ? open->go_to : "", request->go_to ? request->go_to : "");
+}
+
 int64_t gateway_take_operation(struct gateway *gateway, const struct step_request *request)
 {
     struct journal *journal = gateway->options.journal;
     const char *object = kube_resource_info(request->operation_resource)->kind;
     const struct journal_open_operation *open = journal_open_operation_find(
         journal, request->operation_kind, object, request->operation_namespace, request->operation_name);
-    if (open && str_equal(open->go_to, request->go_to)) {
+    if (open && has_goal(open, request)) {
         struct pending_end *end = find_pending_end(gateway, open->seq);
         if (end)
             gateway_drop_pending_end(gateway, end);

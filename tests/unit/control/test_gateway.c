@@ -269,6 +269,19 @@ static void another_target_supersedes_the_operation(void **state)
     assert_string_equal(scene_sql(scene, "SELECT outcome FROM operation ORDER BY id LIMIT 1"), "superseded");
 }
 
+/* A repair, a clean-up: one operation, however many steps it takes, and none waits for another. */
+static void an_operation_without_a_goal_in_words_is_one(void **state)
+{
+    struct scene *scene = *state;
+    struct step_request *first = scene_create("mysql-4", "a");
+    struct step_request *second = scene_create("mysql-5", "a");
+    str_replace(&first->go_to, NULL);
+    str_replace(&second->go_to, NULL);
+    assert_int_equal(scene_submit(scene, first), 0);
+    assert_int_equal(scene_submit(scene, second), 0);
+    assert_history(scene, "begin intent intent");
+}
+
 static void an_operation_that_had_failed_stays_failed_when_another_takes_its_place(void **state)
 {
     struct scene *scene = *state;
@@ -347,6 +360,7 @@ int main(void)
         scene_test(a_freed_gateway_leaves_nothing_with_the_journal),
         scene_test(an_operation_begins_with_its_first_intent_and_ends_after_its_last_step),
         scene_test(another_target_supersedes_the_operation),
+        scene_test(an_operation_without_a_goal_in_words_is_one),
         scene_test(an_operation_that_had_failed_stays_failed_when_another_takes_its_place),
         scene_test(stopping_waits_for_answers),
         scene_test(stopping_sends_nothing_that_has_not_left),
