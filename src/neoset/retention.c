@@ -53,7 +53,12 @@ bool plan_retain_claims(struct plan *plan, const struct slot *slot)
     for (size_t i = 0; i < plan->set->claim_template_count; i++) {
         CLEANUP_FREE char *name = body_claim_name(plan->set, &plan->set->claim_templates[i], slot->ordinal);
         const struct claim_fact *claim = plan->at->claim(plan->at->context, name);
-        if (!claim || claim->deleting || is_foreign(plan, slot, claim))
+        /* What is under way was asked for by an older policy, perhaps: when it is there, it is looked at
+         * again. */
+        struct neoset_open_step open;
+        bool is_open = plan->at->open_step(plan->at->context, KUBE_CLAIM, name, &open);
+        settled = settled && !is_open;
+        if ((is_open && !open.in_doubt) || !claim || claim->deleting || is_foreign(plan, slot, claim))
             continue;
         if (wanted.set == (claim->set_owner_uid != NULL) && wanted.pod == (claim->pod_owner_uid != NULL))
             continue;

@@ -479,6 +479,41 @@ static void a_policy_that_changes_is_followed_and_costs_nothing_afterwards(void 
     }
 }
 
+static int64_t slow_disk(void *context)
+{
+    (void)context;
+    return 2 * US_PER_S;
+}
+
+/* The claims are being given to the set when its policy says again that they outlive it: else the data would
+ * go with a set that says "Retain". */
+static void a_policy_that_changes_back_while_claims_are_on_their_way_holds(void **state)
+{
+    struct scene *scene = *state;
+    create_set_with_claims(scene, "Retain", "Retain");
+    start(scene);
+    wait_for(scene, "Idle", "mysql:8.0", 3, 60 * US_PER_S);
+    /* The intents take a moment to be durable. */
+    env_sim_on_work(scene->program.env, slow_disk, NULL);
+    patch_set(scene, "{\"spec\":{\"persistentVolumeClaimRetentionPolicy\":{\"whenDeleted\":\"Delete\"}}}");
+    pass(scene, US_PER_S);
+    patch_set(scene, "{\"spec\":{\"persistentVolumeClaimRetentionPolicy\":{\"whenDeleted\":\"Retain\"}}}");
+    pass(scene, 60 * US_PER_S);
+    env_sim_on_work(scene->program.env, NULL, NULL);
+    static const char *const claims[] = {"data-mysql-0", "data-mysql-1", "data-mysql-2"};
+    for (size_t i = 0; i < ARRAY_SIZE(claims); i++) {
+        CLEANUP_JSON cJSON *claim = get(scene, CLAIMS_PATH, claims[i]);
+        CLEANUP_FREE char *owner = owner_of(claim, "NeoSet");
+        if (owner)
+            fail_msg("%s still belongs to the set", claims[i]);
+    }
+    assert_nothing_is_open(scene);
+    person(scene, "DELETE", SET_PATH, NULL, NULL);
+    pass(scene, 60 * US_PER_S);
+    for (size_t i = 0; i < ARRAY_SIZE(claims); i++)
+        assert_true(is_there(scene, CLAIMS_PATH, claims[i]));
+}
+
 static void a_claim_of_someone_else_is_never_touched(void **state)
 {
     struct scene *scene = *state;
@@ -516,6 +551,7 @@ int main(void)
         scene_test(nothing_is_adopted_for_a_set_that_is_gone),
         cmocka_unit_test(each_retention_policy_keeps_and_drops_what_it_says),
         scene_test(a_policy_that_changes_is_followed_and_costs_nothing_afterwards),
+        scene_test(a_policy_that_changes_back_while_claims_are_on_their_way_holds),
         scene_test(a_claim_of_someone_else_is_never_touched),
     };
     return cmocka_run_group_tests_name("owners", tests, NULL, NULL);
