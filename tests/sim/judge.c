@@ -143,6 +143,11 @@ void judge_take_change(struct judge *judge, const struct kubesim_change *change)
         judge_break(judge, 6, "nothing has changed, and yet %s %s is written (%s, %s)", change->kind,
                     change->name, change->audit_id, change->path ? change->path : "");
     }
+    /* Whoever leads anew looks at everything anew, as after a start. */
+    if (str_equal(change->kind, "Lease") &&
+        !str_equal(json_path_str(change->before, "spec", "acquireTime", NULL),
+                   json_path_str(change->after, "spec", "acquireTime", NULL)))
+        judge->disturbed_us = now_us;
     if (judge->world->draw->is_resize) {
         take_resize_change(judge, change);
         return;

@@ -147,16 +147,16 @@ static void check_availability(const struct move *move)
 
 /* --- 2: how many are moved ------------------------------------------------------------------------------ */
 
-/* It was moved for this target, and is still on its way or there. A missing one that was scaled away
- * meanwhile is none: it comes back as a new one. */
+/* It was moved for this target, and is still on its way or there. One that is missing or going and was scaled
+ * away meanwhile is none: it comes back as a new one. */
 static bool is_moved(const struct move *move, int ordinal)
 {
     const struct seen_pod *pod = &move->set->pods[ordinal];
     if (!move->at || pod->moved_epoch != move->at->epoch)
         return false;
-    if (!pod->there)
+    if (!pod->there || pod->deleting)
         return (move->at->left | move->at->done) & (1U << ordinal);
-    return pod->deleting || pod->gate == -1 || strcmp(pod->revision, move->at->target) == 0;
+    return pod->gate == -1 || strcmp(pod->revision, move->at->target) == 0;
 }
 
 static void check_spread(const struct move *move)

@@ -226,25 +226,6 @@ static bool is_pod_home(struct judge *judge, const struct seen_set *set, int ord
     return !problem;
 }
 
-static int count_unused(struct judge *judge, const struct seen_set *set)
-{
-    const struct seen_status *status = seen_status_now(set);
-    CLEANUP_JSON cJSON *list =
-        sim_server_get(judge->world->server, "/apis/apps/v1/namespaces/default/controllerrevisions");
-    const cJSON *item = NULL;
-    int unused = 0;
-    cJSON_ArrayForEach (item, json_get(list, "items")) {
-        const char *name = json_path_str(item, "metadata", "name", NULL);
-        const cJSON *owner = json_path(item, "metadata", "ownerReferences", NULL);
-        bool ours = owner && owner->child && str_equal(json_str(owner->child, "uid"), set->uid);
-        bool used = strcmp(status->stable, name) == 0 || strcmp(status->target, name) == 0;
-        for (int i = 0; i < POD_ORDINALS_MAX; i++)
-            used = used || (set->pods[i].there && strcmp(set->pods[i].revision, name) == 0);
-        unused += ours && !used;
-    }
-    return unused;
-}
-
 static bool is_set_home(struct judge *judge, const struct seen_set *set, char *why, size_t size)
 {
     const struct seen_spec *spec = seen_spec_now(set);
@@ -261,11 +242,6 @@ static bool is_set_home(struct judge *judge, const struct seen_set *set, char *w
             snprintf(why, size, "%s-%d is too many", set_name(set->index), i);
             return false;
         }
-    }
-    /* Whose watch of the revisions is frozen does not know of all of them for a while. */
-    if (judge->blind_until_us >= judge_now_us(judge) && count_unused(judge, set) > spec->history) {
-        snprintf(why, size, "%s keeps more revisions than its limit", set_name(set->index));
-        return false;
     }
     const cJSON *told = json_get(set_tree(judge, set), "status");
     /* A first revision counts as stable from the beginning, and is proven when all its pods count as
@@ -284,6 +260,11 @@ static bool is_set_home(struct judge *judge, const struct seen_set *set, char *w
 
 bool judge_is_home(struct judge *judge, char *why, size_t why_size)
 {
+    /* Who does not see something yet has something to do yet. */
+    if (judge->blind_until_us >= judge_now_us(judge)) {
+        snprintf(why, why_size, "a watch may hide something");
+        return false;
+    }
     for (int i = 0; i < judge->world->draw->set_count; i++)
         if (!is_set_home(judge, &judge->sets[i], why, why_size))
             return false;
@@ -291,6 +272,25 @@ bool judge_is_home(struct judge *judge, char *why, size_t why_size)
 }
 
 /* --- the end -------------------------------------------------------------------------------------------- */
+
+static int count_unused(struct judge *judge, const struct seen_set *set)
+{
+    const struct seen_status *status = seen_status_now(set);
+    CLEANUP_JSON cJSON *list =
+        sim_server_get(judge->world->server, "/apis/apps/v1/namespaces/default/controllerrevisions");
+    const cJSON *item = NULL;
+    int unused = 0;
+    cJSON_ArrayForEach (item, json_get(list, "items")) {
+        const char *name = json_path_str(item, "metadata", "name", NULL);
+        const cJSON *owner = json_path(item, "metadata", "ownerReferences", NULL);
+        bool ours = owner && owner->child && str_equal(json_str(owner->child, "uid"), set->uid);
+        bool used = strcmp(status->stable, name) == 0 || strcmp(status->target, name) == 0;
+        for (int i = 0; i < POD_ORDINALS_MAX; i++)
+            used = used || (set->pods[i].there && strcmp(set->pods[i].revision, name) == 0);
+        unused += ours && !used;
+    }
+    return unused;
+}
 
 static void check_history(struct judge *judge, const struct seen_set *set)
 {
