@@ -175,10 +175,12 @@ static void fill_slot(struct plan *plan, struct slot *slot)
         plan_wake(plan, slot->completion.again_boot_us);
     bool was_proven = slot->seen && pod->state && pod->state->step &&
                       slot->seen->proven_step == text_hash64(pod->state->step);
-    /* Done on the target; or never moved away from stable, which every pod ran and was available with. */
+    /* Done on the target; or never moved away from stable, which every pod of the range ran and was available
+     * with: one that is scaled away is on no list, and what it was made to run may have become stable since.
+     */
     const struct neoset_deciding *now = &plan->now;
     slot->was_done = (str_equal(slot->carries, now->target) && ordinals_has(&now->done, pod->ordinal)) ||
-                     (now->stable_proven && str_equal(slot->carries, now->stable) &&
+                     (now->stable_proven && str_equal(slot->carries, now->stable) && slot->in_range &&
                       !ordinals_has(&now->left, pod->ordinal));
     slot->proven = slot->live && (slot->completion.done || was_proven || slot->was_done);
     slot->ready = slot->live && is_ready(plan, pod);
