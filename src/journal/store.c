@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-enum { CHECKPOINT_PAGES = 2000 };
+enum { CHECKPOINT_PAGES = 2000, OPEN_BUSY_MS = 10000 };
 
 static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
 #define X(name, sql) [STORE_##name] = sql,
@@ -79,6 +79,9 @@ static int open_database(struct store *store, const char *vfs, struct error **er
     int code = sqlite3_open_v2(store->place->path, &store->db, flags, vfs);
     if (code != SQLITE_OK)
         return failure_set(err, store->db, code, "journal %s: open", store->place->path);
+    /* After a kill whoever comes first recovers the write-ahead log, and that may be a reader: it is waited
+     * for. The settings of the writer end that: later it would sleep in the caller. */
+    sqlite3_busy_timeout(store->db, OPEN_BUSY_MS);
     /* Never by itself: only a clean end does it, see store_close(). */
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     return 0;

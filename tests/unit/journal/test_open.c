@@ -473,6 +473,33 @@ static void the_lock_holds_against_another_process_and_dies_with_it(void **state
     journal_fixture_open(fixture);
 }
 
+/* After a kill a reader may recover the write-ahead log first, and nobody else gets at the file meanwhile. */
+static void who_has_the_file_for_a_moment_is_waited_for(void **state)
+{
+    struct journal_fixture *fixture = *state;
+    int ends[2];
+    journal_fixture_open(fixture);
+    journal_fixture_crash(fixture);
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        sqlite3 *db = NULL;
+        must(sqlite3_open(fixture->options.path, &db) == SQLITE_OK, "open");
+        must(sqlite3_exec(db, "PRAGMA locking_mode=EXCLUSIVE; BEGIN IMMEDIATE; COMMIT", NULL, NULL, NULL) ==
+                 SQLITE_OK,
+             sqlite3_errmsg(db));
+        must(write(ends[1], "x", 1) == 1, "write");
+        usleep(500 * 1000);
+        _exit(0);
+    }
+    char byte;
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    journal_fixture_open(fixture);
+    close(ends[0]);
+    close(ends[1]);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 static void a_child_process_does_not_inherit_the_lock(void **state)
 {
     struct journal_fixture *fixture = *state;
@@ -867,6 +894,7 @@ int main(void)
         TEST(a_read_only_folder_is_read_with_its_neighbours_and_explained_without),
         TEST(a_second_controller_is_refused_and_told_who_holds_it),
         TEST(the_lock_holds_against_another_process_and_dies_with_it),
+        TEST(who_has_the_file_for_a_moment_is_waited_for),
         TEST(a_child_process_does_not_inherit_the_lock),
         TEST(no_space_at_start_gives_up_the_ballast_and_says_so),
         TEST(without_shared_memory_on_a_full_disk_the_writer_says_so),
