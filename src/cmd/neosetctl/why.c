@@ -473,6 +473,9 @@ static char *cause_that_passes(const struct set_view *set, const struct pod_view
     if (pod)
         return xasprintf("%s is waited for: %s", pod->name,
                          *pod->waits_for ? pod->waits_for : "it is updated");
+    /* Before the first of the others is touched (its image is fetched, say) nothing is done yet. */
+    if (held > 0 && set->updated + held < set->wanted && *set->message && !set->is_paused)
+        return without_stop(set->message);
     if (held > 0)
         return xasprintf("partition %" PRId64 " holds back %" PRId64 " pod%s, and all others are done",
                          set->fence, held, held == 1 ? "" : "s");

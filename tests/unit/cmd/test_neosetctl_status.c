@@ -145,6 +145,9 @@ static const struct scene scenes[] = {
     {"held", 5, "'partition':3",
      ROLL("RollingOut", 5, 2, 5, 3, "3,4", "3 pods held back by partition 3: lower it to go on."), "OOOTT",
      .columns = 80, .is_settled = true},
+    {"held-before-the-first", 5, "'partition':4",
+     ROLL("Canary", 5, 0, 5, 4, "", "mysql-4 is updated once mysql:8.1 is on node a; so far: not found."),
+     "OOOOO", .columns = 80},
     {"held-in-the-middle", 5, "'partition':1",
      ROLL("RollingOut", 5, 2, 5, 3, "4", "mysql-3 is ready; it counts as available when it stays so."),
      "OOOTT", .columns = 80},
@@ -360,6 +363,9 @@ static void the_first_sentence_is_the_cause(void **state)
         {"held",
          "mysql in prod stands where it stands because partition 3 holds back 3 pods, and all others are "
          "done."},
+        {"held-before-the-first",
+         "mysql in prod stands where it stands because mysql-4 is updated once mysql:8.1 is on "
+         "node a; so far: not found."},
         {"scaling", "mysql in prod stands where it stands because 3 of 5 pods are available."},
         {"adopting",
          "mysql in prod stands where it stands because its adoption is not finished: a StatefulSet has its "
